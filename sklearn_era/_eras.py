@@ -82,8 +82,8 @@ def check_eras(
 def read_eras(
     eras: Any, X: Any, known: NDArray[Any] | None = None, **names: str
 ) -> "EncodedEras":
-    """Return checked and encoded labels, in the order of categories, if labels or the
-    known labels have any.
+    """Return checked and encoded labels; in the order of categories, if labels or known
+    labels have categories.
     """
     encoded = encode_eras(check_eras(eras, X, **names), known)
     if encoded.labels.size and isinstance(encoded.labels[0], tuple):

@@ -195,8 +195,8 @@ def promising(left_out: LeftOut, loss: Loss, n_kept: int | None = None) -> list[
 def update_weights(
     eras: LeftOut, weights: Array, loss: Loss, are_ordered: bool = False
 ) -> Array:
-    """Return the weights moved towards the best weights for all eras, the further the
-    more the gain exceeds its standard error.
+    """Return the weights moved towards the best weights for all eras: the larger the
+    gain is in standard errors, the further.
     """
     ends = dict.fromkeys(eras.predicted, -1)
     found, predicted = _average(eras, ends, loss), eras.at_end()

@@ -237,7 +237,7 @@ def match_categories(X: pd.DataFrame, estimator: Any) -> None:
 
 
 def _spell(value: Any) -> str:
-    """Return a category's text: "1" for 1, and for 1.0, which pandas may make of 1."""
+    """Return a category's text: "1" for 1, also for 1.0, as pandas may store 1."""
     text = _WHOLE_FLOAT.sub(r"\1", str(value))
     return "0" if text == "-0" else text
 
@@ -362,7 +362,7 @@ def _are_classes(column: pd.Series) -> bool:
 
 
 def _parse(column: pd.Series, decimal: str) -> tuple[pd.Series, str]:
-    """Return texts as numbers, and words on the first text that is not a number."""
+    """Return texts as numbers, and a phrase on the first text that is not a number."""
     swapped = str.maketrans(",.", ".,") if decimal == "," else {}
     numbers = pd.to_numeric(column.astype(str).str.translate(swapped), errors="coerce")
     row = int((numbers.isna() & column.notna()).to_numpy().argmax())

@@ -69,8 +69,8 @@ def draw_sample(
 def take_sample(
     parts: Sequence[EncodedPart], drawn: Sequence[Ints | None], preprocessor: Any
 ) -> tuple[list[list[Any]], Floats | None]:
-    """Return lists of the drawn rows' values, by block of columns, and their weights,
-    None if rows were drawn by weight.
+    """Return lists: the drawn rows' values, by block of columns, and the rows' weights
+    (None if rows were drawn by weight).
     """
     blocks: list[list[Any]] = []
     weights: list[Any] = []

@@ -211,7 +211,7 @@ class DaskMixin:
         Returns
         -------
         estimator : HistGradientBoostingRegressor or HistGradientBoostingClassifier
-            Of :mod:`sklearn_era.ensemble`, for rows on this machine.
+            An estimator of :mod:`sklearn_era.ensemble`, for rows on this machine.
         """
         local: Any = object.__new__(self._local)
         vars(local).update(

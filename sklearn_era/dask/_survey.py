@@ -81,7 +81,7 @@ class Survey:
 
 @dataclass
 class Encoding:
-    """How rows are encoded, the same for all parts; the client has decided on it."""
+    """How rows are encoded: the client decides, and the same holds for all parts."""
 
     era_labels: NDArray[Any] | None  # all, sorted
     classes: NDArray[Any] | None

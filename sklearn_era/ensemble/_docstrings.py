@@ -59,7 +59,7 @@ _EXAMPLES = """    Examples
 
 
 def era_docstring(upstream: type) -> str | None:
-    """Return scikit-learn's docstring, with ours added; None with ``python -OO``."""
+    """Return scikit-learn's docstring with additions; None with ``python -OO``."""
     if upstream.__doc__ is None:
         return None
     # Without the indentation of the source, which Python 3.13 strips by itself.

@@ -110,7 +110,7 @@ class ScorerByEra:
         return "sample_weight" in signature(self.scorer).parameters
 
     def get_metadata_routing(self) -> Any:
-        """Return the requests of the inner scorer, with one for codes of eras added."""
+        """Return the requests of the inner scorer, and a request for codes of eras."""
         routing: Any = get_routing_for_object(self.scorer)
         own = routing
         if isinstance(routing, MetadataRouter):

@@ -231,7 +231,7 @@ def feature_exposure(rows: Rows) -> "Figure":
 def split_agreement(
     estimators: Mapping[str, Any], X: pd.DataFrame, y: NDArray[Any], n_trained: int
 ) -> "Figure":
-    """Return a figure of how far a sample's eras agree on splits, an axes per fit."""
+    """Return a figure of how far eras of a sample agree on splits, with axes by fit."""
     figure, eras = _new_figure(5.0, max(8.0, 5.5 * len(estimators))), X.index
     figure.suptitle(
         f"Split agreement in {eras.nunique()} of {n_trained} training eras: 1 "

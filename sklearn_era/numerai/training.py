@@ -143,7 +143,7 @@ def make_average(plain: Any, fit: TrainSection, n_eras: int, purge: int) -> Any:
 
 @contextmanager
 def _naming_table(settings: TrainSection, errors: Any = ValueError) -> Iterator[None]:
-    """Raise the block's parameter `errors` as ConfigError, which names a table."""
+    """Turn `errors` in the block into a ConfigError that names the table."""
     try:
         yield
     except errors as error:

@@ -235,8 +235,8 @@ cdef inline void add_by_statistic(
     int field,                # the statistic's first
     double * sums,            # IN and OUT, (n_fields, n_lanes)
 ) noexcept nogil:
-    """Call `add_statistic` with `what` as a constant, for the compiler; and with the
-    default `l2_regularization`, which spares mean gains a division.
+    """Call `add_statistic` with constants, for the compiler: `what`, and the default
+    `l2_regularization`, which saves mean gains a division.
     """
     cdef double l2 = criterion.l2_regularization
     if what == DIRECTIONS:

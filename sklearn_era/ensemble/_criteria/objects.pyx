@@ -90,9 +90,9 @@ cdef class Criterion:
         """Return the rank of a split; None if it is not admissible or valid. For tests.
 
         Sides have a row for each era: sum of gradients, sum of hessians, number of
-        rows; `gain` is the pooled gain. `impurities` are the eras' before the split,
-        `era_sizes` their rows in the training set (by default in the node). Eras are
-        summed by group, and then groups are merged, as the sums of processes are.
+        rows; `gain` is the pooled gain. `impurities` are impurities of eras before the
+        split, `era_sizes` the rows of eras in training (by default in the node). Eras
+        are summed by group, and then groups are merged, as the sums of processes are.
         """
         cdef:
             const double [:, ::1] left_sums = np.array(left, dtype=np.float64)

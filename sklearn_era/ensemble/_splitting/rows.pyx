@@ -133,7 +133,7 @@ cdef class EraRows:
         return 0.0 if values.has_low_words else 2.0 * values.hessian_unit
 
     cdef take_values(self, EraRows other):
-        """Take over the tree's values from the rows at another node of the tree."""
+        """Take the tree's gradients and so on from the rows at another of its nodes."""
         self.n_threads = other.n_threads
         self.arrays = other.arrays
         self.of_gradients = other.of_gradients

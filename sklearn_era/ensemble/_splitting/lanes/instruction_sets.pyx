@@ -21,7 +21,7 @@ cdef extern from *:
 
 
 def available_levels():
-    """Return the x86-64 levels that are compiled and run here, best first; then ""."""
+    """Return the compiled x86-64 levels that run here, best first; "" runs anywhere."""
     return ["v4"] * bool(has_v4()) + ["v3"] * bool(has_v3()) + [""]
 
 
