@@ -200,7 +200,7 @@ def ranks(known: Labels, labels: Labels) -> tuple[list[Any], list[Any]]:
 
 
 def horizons(known: Labels, labels: Labels, default: int = 1) -> NDArray[np.intp]:
-    """Return each label's steps from the last known one, or `default` if uneven."""
+    """Return each label's steps from the last known label; `default` if irregular."""
     found = {}
     for name, series in readings_of(known, labels).items():
         if (ahead := _steps_ahead(series, known.size)) is not None:

@@ -135,11 +135,12 @@ def keep(
 ) -> tuple[Weighted, Array]:
     """Return the members to keep, and what their average predicts in eras left out.
 
-    The average is kept if its gain over the plain model in eras left out is above a
-    standard error; if not, the average by folds of rows, if its gain is above two
-    standard errors in rows left out, and positive in eras; else the plain model. With
-    few eras, the first error is large where thousands of rows may leave no doubt. Rows
-    left out are from folds of rows alone, as rows of an era resemble each other.
+    The average is kept if it gains more than a standard error over the plain model in
+    eras left out. If not, the average by folds of rows is kept if it gains more than
+    two standard errors in rows left out, and gains in eras: with few eras, the first
+    error is large where thousands of rows leave no doubt. Otherwise the plain model is
+    kept. Rows left out are from folds of rows alone, as rows of an era resemble each
+    other.
     """
 
     def average_of(weighted: Weighted) -> tuple[Array, Array]:

@@ -203,7 +203,7 @@ class ClusterFit:
         set_thresholds(mapper, list(thresholds), feature_columns(estimator))
 
     def _local_estimator(self, random_state: np.random.RandomState) -> Any:
-        """Return the estimator for the workers, with all decisions on all rows made."""
+        """Return the estimator that workers fit, with decisions that need all rows."""
         local = self.estimator.to_local()
         if not is_resumed(self.estimator):
             vars(local).pop("_predictors", None)

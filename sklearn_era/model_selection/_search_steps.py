@@ -84,7 +84,7 @@ class SearchByEra(GridSearchCV):
         return labels
 
     def _splits_eras(self) -> bool:
-        """Return whether `cv` is a number (or None), for folds of whole eras."""
+        """Return whether `cv` is a number or None, so that folds have whole eras."""
         return self.cv is None or isinstance(self.cv, Integral)
 
     def _get_routed_params_for_fit(self, params: dict[str, Any]) -> Any:

@@ -155,7 +155,7 @@ class Validation:
         return usable
 
     def _fits(self, number: int, row: str) -> store.Blend:
-        """Return the fits that score a fold for a row; train those that are missing."""
+        """Return the fits that score a fold, for a table row; train missing fits."""
         folder, text = self.folder, ""
         last_eras = [record.last_era for record in self.records]
         if self.way == "walk-forward":

@@ -225,7 +225,7 @@ cdef inline void add_tree(
     const tree_struct * tree, const double * tile, int n_rows, double * sums,
     Py_ssize_t stride, bint has_missing,
 ) noexcept nogil:
-    """Add a tree's values for a tile to `sums`, which are `stride` apart."""
+    """Add a tree's values for the rows of a tile to `sums`, with steps of `stride`."""
     if not tree.nodes:
         add_small_tree(tree, tile, n_rows, sums, stride)
     elif has_missing or tree.has_categories:

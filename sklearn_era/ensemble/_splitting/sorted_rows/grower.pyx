@@ -147,7 +147,7 @@ cdef class SubtreeGrower:
         self.eras.pooled.impurities = self.eras.impurities
 
     def grow(self, root):
-        """Add a node of scikit-learn's grower, and all nodes below it, in its order."""
+        """Add a scikit-learn grower's node and all nodes below, in the same order."""
         cdef:
             list waiting = [(root, -1, False)]
             tree_node node
