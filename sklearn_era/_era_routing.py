@@ -116,7 +116,7 @@ def take_fitted_columns(
     model: BaseEstimator, X: Table, eras: Eras | None
 ) -> tuple[Any, Any]:
     """Return X without the columns that held the eras in the fit, and the eras. If
-    `eras` are None, these columns have them, for transformers and models of known
+    `eras` are None, take them from these columns, for transformers and models of known
     groups. Times come before groups.
     """
     pair = vars(model).get("_pair")

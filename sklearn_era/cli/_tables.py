@@ -210,7 +210,7 @@ def has_categories(column: pd.Series) -> bool:
 
 
 def match_categories(X: pd.DataFrame, estimator: Any) -> None:
-    """Replace X's categories by the model's with the same text; warn if unknown."""
+    """Replace X's categories by the model's with equal text; warn of unknown ones."""
     is_encoded = getattr(estimator, "encoder_", None) is not None
     estimator = first_booster(estimator)
     if hasattr(estimator, "_codings"):  # a linear model

@@ -30,7 +30,7 @@ class EraCalibrationDisplay:
     displays_ : dict of str to EraScoreDisplay
         The forest plot of each value.
     figure_ : matplotlib Figure
-        Where they are.
+        The figure of the plots.
 
     Examples
     --------

@@ -172,8 +172,8 @@ def _feature_names(
 
 
 class _Categories(NamedTuple):
-    """The categories of a feature: their bins, and their numbers in LightGBM. If there
-    are `levels`, the categories of a pandas column, numbers are places in them.
+    """The categories of a feature: their bins, and their numbers in LightGBM. With
+    `levels`, those of a pandas column, a category's number is its place in `levels`.
     """
 
     bins: NDArray[np.intp]

@@ -128,8 +128,8 @@ def least_errors(scores: Array, errors: Array) -> Array:
 
 
 class RelatedEras:
-    """The model of `EraScoreForecast` for one matrix K of correlations of eras. Spreads
-    T are those where Cochran's Q, ``e' (S + T² K)^-1 e`` with S = diag(se²), is a
+    """The model of `EraScoreForecast` for one matrix K of correlations of eras. At each
+    of its spreads T, Cochran's Q, ``e' (S + T² K)^-1 e`` with S = diag(se²), is a
     quantile of chi-squared. Where Q is below the quantile even at T = 0, covariances
     are multiplied by their ratio (Hartung, Knapp 2001), but not if scores are equal,
     and not the part of a new era's error that exceeds known errors.

@@ -228,7 +228,7 @@ cdef class EraRows:
     ) noexcept nogil:
         """Pack each row's contribution to an era's contrast G n_L - G_L n of a split.
 
-        Rounding turns ties into contrasts up to REL_TOL G n_L n_R / n, below G n / 4.
+        Rounding can turn a tie into a contrast up to REL_TOL G n_L n_R / n < G n / 4.
         """
         cdef:
             const unsigned int * rows = self.sample_indices
