@@ -1,4 +1,4 @@
-"""How eras are passed: by keyword, as labels, columns of them or columns' names."""
+"""How eras are passed: by keyword, as labels, columns of labels or names of columns."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -117,8 +117,8 @@ def without_eras(model: BaseEstimator, X: Table, eras: Eras | None) -> Any:
 
 
 def without_era_column(model: BaseEstimator, X: Table) -> Any:
-    """Return X without the columns that held the eras in the fit, X itself if it lacks
-    all of them; raise ValueError if it has only some.
+    """Return X without the columns that held the eras in the fit, or X itself if it has
+    none of these columns; raise ValueError if it has only some.
     """
     check_collected(X)
     return take_era_column(X, era_columns_in(model, X))[0]
@@ -138,8 +138,8 @@ def has_era_columns(model: BaseEstimator, X: Table) -> bool:
 
 def era_columns_in(model: BaseEstimator, X: Table, *, is_known: bool = False) -> Any:
     """Return the name or names of the columns that held the eras in the fit; None if X
-    lacks all of them, with a warning if `is_known` (the eras tell known groups). Raise
-    ValueError if X has only some of them.
+    lacks all of them, with a warning if `is_known` (the model is for known groups).
+    Raise ValueError if X has only some of them.
     """
     names = _era_names(model)
     if not names or has_era_columns(model, X):
@@ -161,8 +161,8 @@ def era_columns_in(model: BaseEstimator, X: Table, *, is_known: bool = False) ->
 
 
 def _refuse_foreign(model: Any, known: Any, given: Any) -> None:
-    """Raise TypeError for an argument that `fit` lacks. If it is another package's name
-    for an argument of ours, the message says how ours is called.
+    """Raise TypeError for an argument that `fit` lacks. If another package has an
+    argument of this name, the message tells the name here.
     """
     if any(x.kind is x.VAR_KEYWORD for x in known.values()):
         return
@@ -180,9 +180,9 @@ def _refuse_foreign(model: Any, known: Any, given: Any) -> None:
 
 
 def eras_by_name(fit: Callable[_P, _T]) -> Callable[_P, _T]:
-    """Decorate a ``fit``: it refuses arguments of other packages and, if it takes no
-    weights, labels by position; it warns of integers passed as `sample_weight`, which
-    may be labels; and it stores the names of columns of eras in the model.
+    """Decorate a ``fit`` to refuse arguments of other packages and, if it takes no
+    weights, labels by position; to warn of integers passed as `sample_weight`, which
+    may be labels; and to store the names of columns of eras in the model.
     """
     unwrap(fit).__qualname__ = "fit"  # for Python's errors about arguments
     known = signature(fit).parameters

@@ -38,7 +38,7 @@ def read_axes(
     eras: Any, X: Table, era_order: Any, what: str, name: str = "eras"
 ) -> EraAxes:
     """Return the axes of labels, which are one column, or a table or a tuple of two.
-    `era_order` says which column has an order; with "auto", the labels tell.
+    `era_order` says which column has an order; with "auto", the labels decide.
     """
     check_collected(eras, name)
     columns, is_pair = label_columns(eras, name), not isinstance(era_order, str)
@@ -116,12 +116,12 @@ def read_again(model: BaseEstimator, eras: Eras, X: Table) -> tuple[Any, Encoded
 
 
 def known_order(eras: EncodedEras, is_ordered: bool) -> Any:
-    """Return the `era_order` for inner models, to which labels of `read_known` go."""
+    """Return the `era_order` for inner models that get labels read by `read_known`."""
     return TIME_FIRST if eras.pair else "ordered" if is_ordered else "unordered"
 
 
 def keep_pair(model: BaseEstimator, eras: EncodedEras | None) -> None:
-    """Store in the model which of two columns is time, to read eras in predictions."""
+    """Store in the model which of two columns of eras is time, for predictions."""
     vars(model).pop("_pair", None)
     if eras is not None and eras.pair is not None:
         model._pair = eras.pair

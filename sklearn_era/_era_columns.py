@@ -33,7 +33,7 @@ class LabelColumn(NamedTuple):
 
 
 def label_columns(eras: Eras, name: str = "eras") -> list[LabelColumn]:
-    """Return the columns of a table or of a tuple of two arrays; all else is returned
+    """Return the columns of a table or of a tuple of two arrays. Return anything else
     as one column, which `check_eras` checks later.
     """
     if isinstance(eras, tuple) and [np.ndim(x) for x in eras] == [1, 1]:

@@ -1,8 +1,8 @@
 """Era labels of any type: their kind, what they are compared by, and their calendar.
 
-Labels stay as they were passed. Two are the same era if their *keys* are equal: dates
-of any unit, library or class by their instant, numbers by value, texts by characters.
-Labels of another *kind* are never compared.
+Labels stay as they were passed. Two labels are the same era if their *keys* are equal:
+dates of any unit, library or class by their instant, numbers by value, texts by
+characters. Labels of different *kinds* are never compared.
 """
 
 import datetime
@@ -49,7 +49,7 @@ _FORMS = {
 
 
 class OrderedLabels(np.ndarray):
-    """Labels whose order is that of `categories`, an array; parts of them keep it."""
+    """Labels that sort in the order of `categories`, an array; slices do so, too."""
 
     categories: Labels | None
 
@@ -64,7 +64,7 @@ class OrderedLabels(np.ndarray):
 
 
 def in_order_of(categories: Labels | None, labels: Labels) -> Labels:
-    """Return labels as `OrderedLabels`; return them as they are without categories."""
+    """Return labels as `OrderedLabels`, or unchanged if `categories` is None."""
     if categories is not None:
         ordered = labels.view(OrderedLabels)
         ordered.categories = categories
@@ -103,8 +103,8 @@ def _kind_of(label: object) -> str:
 
 
 def _key_of(label: object) -> Any:
-    """Return a key that is equal for equal labels of a kind, and sorts as the labels
-    do: for times and durations their nanoseconds.
+    """Return a label's key: labels of a kind are equal if their keys are, and sort as
+    their keys do. The key of a time or duration is its nanoseconds.
     """
     if isinstance(label, tuple):
         return tuple(map(_key_of, label))
@@ -174,7 +174,7 @@ def _as_dates(labels: Labels) -> Labels:
 
 
 def joined_categories(known: Labels, new: Labels) -> Labels | None:
-    """Return known, then new categories; only new ones if these include all known."""
+    """Return known and new categories, or the new alone if they include all known."""
     of_known, of_new = categories_of(known), categories_of(new)
     if of_known is None or of_new is None:
         return of_known
@@ -185,7 +185,7 @@ def joined_categories(known: Labels, new: Labels) -> Labels | None:
 
 
 def ranks(known: Labels, labels: Labels) -> tuple[list[Any], list[Any]]:
-    """Return the keys by which known and other labels sort: of categories, places."""
+    """Return the keys that sort known and other labels; places if categorical."""
     categories = joined_categories(known, labels)
     if categories is None:
         return keys_of(known), keys_of(labels)
@@ -200,7 +200,7 @@ def ranks(known: Labels, labels: Labels) -> tuple[list[Any], list[Any]]:
 
 
 def horizons(known: Labels, labels: Labels, default: int = 1) -> NDArray[np.intp]:
-    """Return the steps from the last known label to each label; `default` if uneven."""
+    """Return each label's steps from the last known label; `default` if irregular."""
     found = {}
     for name, series in readings_of(known, labels).items():
         if (ahead := _steps_ahead(series, known.size)) is not None:
@@ -219,9 +219,9 @@ def horizons(known: Labels, labels: Labels, default: int = 1) -> NDArray[np.intp
 
 
 def _steps_ahead(series: list[Any], n_known: int) -> NDArray[np.intp] | None:
-    """Return how many steps each other place is after the last known one, or None.
-    Steps are those of the first series whose known places are evenly spaced or, failing
-    that, whose gaps are whole steps, at most 2 on average.
+    """Return how many steps each unknown place is after the last known one, or None. A
+    step is the median gap of known places, in the first series where they are evenly
+    spaced or, failing that, where gaps are whole steps, at most 2 on average.
     """
     for may_miss, places in product((False, True), series):
         at, asked = np.split(np.array(places, np.float64), [n_known])
@@ -237,8 +237,8 @@ def _steps_ahead(series: list[Any], n_known: int) -> NDArray[np.intp] | None:
 
 
 def readings_of(known: Labels, labels: Labels) -> dict[str, list[Any]]:
-    """Return what labels may stand for: by name (months, weeks, ...), the likelier
-    first, series of numbers for the known labels and then the others. The dict is empty
+    """Return a dict of what labels may stand for: by name (months, weeks, ...), the
+    likelier first, lists of numbers for the known labels, then the others. It is empty
     unless labels are numbers, dates, durations, categories, or text that holds numbers.
     """
     if joined_categories(known, labels) is not None:
@@ -256,7 +256,7 @@ def readings_of(known: Labels, labels: Labels) -> dict[str, list[Any]]:
 
 
 def instants_of(labels: Labels, name: str) -> list[int]:
-    """Return the nanoseconds of ascending dates or durations; ValueError for others."""
+    """Return the nanoseconds of ascending dates or durations; else raise ValueError."""
     plain = np.asarray(labels)  # without categories, which may be dates
     readings = readings_of(plain, plain[:0])
     found = [name for name in readings if name != "numbers"]
@@ -271,7 +271,7 @@ def instants_of(labels: Labels, name: str) -> list[int]:
 
 
 def _shape_of(texts: list[str]) -> str:
-    """Return the form that texts share, with 0 for numbers; "" if they differ."""
+    """Return the form shared by all texts, with 0 for numbers; "" if forms differ."""
     shapes = {re.sub(r"\d+", "0", re.sub(r"[-/._ ]", "-", text)) for text in texts}
     return shapes.pop() if len(shapes) == 1 else ""
 
@@ -325,7 +325,7 @@ def _names_in_steps(readings: dict[str, list[Any]], n_known: int) -> list[str]:
 
 
 def _as_dates_of(numbers: list[Any], forms: Any, n_known: int) -> dict[str, list[Any]]:
-    """Return, by form in which all numbers are dates, the places of these dates."""
+    """Return, by form in which all numbers are dates, the dates' places in time."""
     found = {}
     for name, form in forms.items():
         if dates := _dates_of(numbers, form):
@@ -336,7 +336,7 @@ def _as_dates_of(numbers: list[Any], forms: Any, n_known: int) -> dict[str, list
 
 
 def _dates_of(numbers: list[Any], form: Any) -> list[datetime.date]:
-    """Return the dates that numbers stand for in a form; [] if one is no date."""
+    """Return the dates that numbers stand for in a form; [] if any is no date."""
     _, base, date_of = form
     try:
         if all(1900 <= x // base < 2100 and x % 1 == 0 for x in numbers):
@@ -347,8 +347,8 @@ def _dates_of(numbers: list[Any], form: Any) -> list[datetime.date]:
 
 
 def _places_of_dates(dates: list[Any], n_known: int) -> list[Any]:
-    """Return series of dates' places in time: instants alone if known dates are evenly
-    spaced; else months, perhaps days (of the weekdays that occur), and instants.
+    """Return dates as places in time, in lists: instants alone if known dates are
+    evenly spaced; else months, perhaps days (of weekdays that occur), and instants.
     """
     walls = instants = [_key_of(date) for date in dates]
     if (zone := getattr(dates[0], "tzinfo", None)) is not None:

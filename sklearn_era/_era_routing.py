@@ -116,8 +116,8 @@ def take_fitted_columns(
     model: BaseEstimator, X: Table, eras: Eras | None
 ) -> tuple[Any, Any]:
     """Return X without the columns that held the eras in the fit, and the eras. If
-    `eras` are None, these columns have them, for transformers and models of known
-    groups. Of two columns, times come first.
+    `eras` are None, take them from these columns, for transformers and models of known
+    groups. Times come before groups.
     """
     pair = vars(model).get("_pair")
     if eras is None:
@@ -136,8 +136,8 @@ def take_fitted_columns(
 
 
 def take_eras_to_predict(model: Any, X: Any, eras: Any) -> tuple[Any, Any]:
-    """Return what `take_fitted_columns` does; warn of groups new to a model of known
-    groups, unless `eras` are `EraColumns`: they come from an outer model, which warned.
+    """Do as `take_fitted_columns`; warn of groups new to a model of known groups,
+    unless `eras` are `EraColumns`, which come from an outer model that warned.
     """
     is_read = isinstance(eras, EraColumns)
     X, eras = take_fitted_columns(model, X, eras)
@@ -184,7 +184,7 @@ def score(
     X : array-like of shape (n_samples, n_features)
         The rows to predict.
     y, sample_weight, eras : array-like of shape (n_samples,)
-        Their targets and, both by default None, weights and eras.
+        The targets; and weights and eras, both optional.
 
     Returns
     -------

@@ -33,7 +33,7 @@ def check_eras(
     eras: Any, X: Any, *, name: str = "eras", X_name: str = "X"
 ) -> NDArray[Any]:
     """Return labels that can be sorted; raise ValueError unless each row of `X` has
-    one. Of several columns of labels, return tuples.
+    one. Labels of several columns are returned as tuples.
     """
     if isinstance(eras, Mapping):
         raise ValueError(
@@ -82,8 +82,8 @@ def check_eras(
 def read_eras(
     eras: Any, X: Any, known: NDArray[Any] | None = None, **names: str
 ) -> "EncodedEras":
-    """Return checked and encoded labels, in the order of categories, if labels or the
-    known labels have any.
+    """Return checked and encoded labels; in the order of categories, if labels or known
+    labels have categories.
     """
     encoded = encode_eras(check_eras(eras, X, **names), known)
     if encoded.labels.size and isinstance(encoded.labels[0], tuple):
@@ -114,9 +114,9 @@ def _check_sortable(labels: NDArray[Any], name: str) -> None:
 
 
 def consecutive_blocks(counts: NDArray[np.intp], n_blocks: int) -> NDArray[np.intp]:
-    """Return the block of each era: runs of eras, none empty, of about t rows each, if
-    an era of more rows counts as t. With n_j rows in era j, t solves
-    sum_j min(n_j, t) = n_blocks t. An era goes to the block in which its middle lies.
+    """Return the block of each era. Blocks are runs of eras, none empty, of about t
+    rows, where an era of more rows counts as t. With n_j rows in era j, t solves sum_j
+    min(n_j, t) = n_blocks t. An era goes to the block in which its middle lies.
     """
     if n_blocks == counts.size:
         return np.arange(n_blocks)
@@ -234,7 +234,7 @@ def are_ordered(
     """Return whether eras follow each other in time, on which `what` depends. With
     "auto", numbers, dates and ordered categoricals do, booleans do not, and text does
     if it is numbers or dates of one form that sort like text; other text raises
-    ValueError. Of two columns (`era_order` is a pair), the times follow each other.
+    ValueError. In two columns (`era_order` is a pair), times follow each other.
     """
     if eras.labels.size < 2:
         return True
@@ -284,7 +284,7 @@ def check_order(
 
 
 def warn_of_text_order(labels: NDArray[Any], what: str) -> None:
-    """Warn if numbered text sorts unlike its numbers, while `what` needs an order."""
+    """Warn if text does not sort like the numbers in it, but `what` needs an order."""
     texts = [label for label in labels.tolist() if isinstance(label, str)]
     shapes = {re.sub(r"\d+", "0", text) for text in texts}
     is_ordered = categories_of(labels) is not None

@@ -62,8 +62,8 @@ class Snapshot:
 def restore_on_failure(
     estimator: BaseEstimator, interrupts: tuple[type[Exception], ...] = ()
 ) -> Iterator[None]:
-    """Restore an estimator if the fit in the block fails; after a keyboard interrupt or
-    an error of `interrupts`, to its whole iterations if there is a snapshot of them.
+    """Restore an estimator if the fit in the block fails. After a keyboard interrupt or
+    an error in `interrupts`, keep its whole iterations, if there is a snapshot of them.
     """
     before = Snapshot(estimator)
     try:

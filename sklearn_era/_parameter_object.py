@@ -24,7 +24,7 @@ def with_parameters(cls: Any) -> Any:
 
 class ParameterObject(BaseEstimator):
     """An object that equals objects of its class with the same parameters. Its hash
-    depends on them: do not change an object that is a key of a dict.
+    depends on the parameters: do not change an object that is a key of a dict.
     """
 
     @property

@@ -36,7 +36,7 @@ class Progress:
         self._n_all = self._n_done + n
 
     def step(self, n: int, text: str) -> None:
-        """Count `n` more units; print a line, and the time left if all take as long."""
+        """Count `n` more units; print a line, and an estimate of the time left."""
         self._n_done += n
         self._n_all = max(self._n_all, self._n_done)
         if self._bar is not None:

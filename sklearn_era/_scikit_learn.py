@@ -1,4 +1,4 @@
-"""The differences between releases of scikit-learn, and what its checks let pass."""
+"""The differences between releases of scikit-learn, and checks that it leaves out."""
 
 from collections.abc import Mapping
 from types import SimpleNamespace

@@ -40,10 +40,10 @@ def cells_of(categories: Ints, eras: Ints, values: Array, weights: Array) -> Cel
 def effects(
     cells: Cells, categories: Ints, eras: Ints, smooth: Any, n_folds: int = 0
 ) -> list[Array]:
-    """Return, for each row, its category's effect and the effect's variation, (n_rows,
-    n_outputs), and the category's count, (n_rows, 1), by earlier eras. With `n_folds`,
-    effects are by other folds, but counts by all eras: fewer rows in other folds would
-    mean more in the row's own.
+    """Return, for each row, its category's effect and the effect's variation, both
+    (n_rows, n_outputs), and the category's count, (n_rows, 1), from earlier eras. With
+    `n_folds`, effects come from other folds, but counts from all eras: a count in other
+    folds would be the smaller, the more rows the own fold has.
     """
     if not n_folds:
         return _by_earlier_eras(cells, categories, eras, smooth)
@@ -134,8 +134,8 @@ def _variances(cells: Cells, i: int) -> Iterator[tuple[int, int, float, float, f
         return np.cumsum(np.bincount(cells.eras, x, n_eras))
 
     def of_category(x: Array) -> tuple[Array, Array]:
-        """Return, for each cell, its category's sum over eras up to the cell's, and
-        before it.
+        """Return, for each cell, its category's sum over eras up to the cell's own era,
+        and over the eras before it.
         """
         sums = np.cumsum(x)
         own = sums - (sums - x)[start]

@@ -62,7 +62,7 @@ def use_openmp_threads(n_threads: int) -> AbstractContextManager[Any]:
 
 
 class ThreadsMixin(gradient_boosting.BaseHistGradientBoosting):
-    """Predicts with at most `n_jobs` threads; precedes other mixins that predict."""
+    """Predicts with at most `n_jobs` threads; must precede mixins that predict."""
 
     n_jobs: int | None
 

@@ -38,8 +38,8 @@ def listed(values: Iterable[Any], n_most: int = 5) -> str:
 
 
 def renamed(module: str, names: Mapping[str, str]) -> Callable[[str], NoReturn]:
-    """Return a module's `__getattr__` that, asked for a former name, tells the new one
-    by an ImportError: ``from ... import`` drops an AttributeError's message.
+    """Return a module's `__getattr__`, which names the new name of a former one in an
+    ImportError: ``from ... import`` drops an AttributeError's message.
     """
 
     def __getattr__(name: str) -> NoReturn:
@@ -72,7 +72,7 @@ def refuse_moved(names: Mapping[str, str], given: Any, owner: str) -> None:
 
 
 def refuses_moved(**names: str) -> Callable[[Callable[_P, None]], Callable[_P, None]]:
-    """Decorate a constructor: it raises TypeError for former names of parameters."""
+    """Decorate a constructor to raise TypeError for former names of parameters."""
 
     def decorate(init: Callable[_P, None]) -> Callable[_P, None]:
         @wraps(init)

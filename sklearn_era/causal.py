@@ -2,7 +2,7 @@
 
 After Du et al. (2025), "Beyond Discriminant Patterns", appendix A: environments differ
 in the mechanisms of a few variables, and a causal graph implies on which features the
-target depends alike in all of them.
+target depends equally in all of them.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def invariant_features(
     *, features: Collection[Hashable] | None = None,
     hidden_causes: Collection[tuple[Hashable, Hashable]] = (),
 ) -> list[Any]:  # fmt: skip
-    """Find the features on which the target depends alike in all environments.
+    """Find the features on which the target depends equally in all environments.
 
     *Experimental*: it may change without a deprecation.
 
@@ -220,7 +220,7 @@ def mutual_information_ratios(
     X: Table, y: ArrayLike, invariant: Sequence[Any] | NDArray[Any], *,
     max_bins: int = 16,
 ) -> NDArray[np.float64]:  # fmt: skip
-    """Compare the information of each column on the target with that of invariant ones.
+    """Compare each column's information on the target with that of invariant columns.
 
     *Experimental*: it may change without a deprecation.
 

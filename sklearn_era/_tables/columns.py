@@ -105,7 +105,7 @@ def check_no_dates(X: Any, name: str = "X") -> None:
 
 
 def as_frame(X: Any) -> Any:
-    """Return pyarrow's table as pandas', lists as an array, others unchanged."""
+    """Return a pyarrow table as a pandas frame, lists as an array, others unchanged."""
     if isinstance(X, list | tuple):
         # Of text and numbers, None and NaN among them, NumPy would make text.
         array = np.asarray(X)
@@ -118,7 +118,7 @@ def as_frame(X: Any) -> Any:
 def as_matrix(
     columns: Sequence[Column], *others: Sequence[Column]
 ) -> tuple[NDArray[np.float64], NDArray[np.intp]]:
-    """Return stacked tables, with codes, and the number of categories by column."""
+    """Stack tables, with codes; return also the number of categories by column."""
     tables = (columns, *others)
     n_categories = np.zeros(len(columns), dtype=np.intp)
     parts = []
@@ -151,8 +151,8 @@ def sorted_categories(values: NDArray[Any]) -> list[Any]:
 def rows_as_in_fit(
     estimator: BaseEstimator, X: Table, known: Sequence[Sequence[Any]]
 ) -> list[Column]:
-    """Read rows to predict, of any dtype, by the fit's kinds of columns: numbers, or
-    categories of the types of the `known` ones. Raise ValueError for all others.
+    """Read rows to predict, of any dtype, as the fit read each column: as numbers, or
+    as categories of the types of `known` ones. Else raise ValueError.
     """
     is_categorical, X = estimator.is_categorical_, as_frame(X)
     if is_categorical is not None and is_categorical.any():  # as scikit-learn does then

@@ -62,7 +62,7 @@ class ParquetColumns:
                 )
 
     def check_same_names(self) -> None:
-        """Check that all files have the columns of the first one."""
+        """Check that all files have the columns of the first file."""
         for file, schema in zip(self._files, self._schemas, strict=True):
             different = (set(schema.names) ^ set(self.names)) - self.index_names
             if different:
@@ -154,8 +154,8 @@ class ParquetColumns:
         return np.concatenate(parts).astype(np.float64)
 
     def read_distinct(self, name: str) -> tuple[NDArray[Any], NDArray[np.intp]]:
-        """Return a column's distinct values, and each row's place in them: -1 if it is
-        missing.
+        """Return a column's distinct values, and the place of each row's value among
+        them, or -1 for a missing value.
         """
         column = self._read(name)
         if not self._arrow.types.is_dictionary(column.type):
@@ -209,7 +209,7 @@ def categorical_names(schema: Any) -> set[str]:
 def _runs_of_row_groups(
     metadata: Any, first: int, wanted: NDArray[np.bool_] | None
 ) -> list[tuple[int, list[int]]]:
-    """Return runs of wanted row groups, each after the number of its first row."""
+    """Return runs of wanted row groups, each with its first row's number before it."""
     sizes = [metadata.row_group(i).num_rows for i in range(metadata.num_row_groups)]
     starts = list(accumulate(sizes, initial=first))
 

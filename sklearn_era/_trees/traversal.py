@@ -36,7 +36,7 @@ def gains_by_column(
 def is_sent_left(
     predictor: TreePredictor, node: Any, codes: NDArray[np.intp]
 ) -> NDArray[np.bool_]:
-    """Return which of the categories with these bins a split sends to the left."""
+    """Return which categories, given by their bins, a split sends to the left."""
     words = predictor.raw_left_cat_bitsets[node["bitset_idx"]]
     bits = np.unpackbits(words.astype("<u4").view(np.uint8), bitorder="little")
     return bits[codes] == 1
@@ -52,7 +52,7 @@ def leaf_indices(predictor: TreePredictor) -> TreePredictor:
 
 
 def sum_up_tree(nodes: NDArray[np.void], sums: NDArray[np.float64]) -> NDArray[np.intp]:
-    """Fill in split nodes' sums from those of leaves; return these nodes' indices."""
+    """Set split nodes' sums from sums of leaves; return the split nodes' indices."""
     splits = np.flatnonzero(nodes["is_leaf"] == 0)
     depths = nodes["depth"][splits]
     for depth in np.unique(depths)[::-1]:

@@ -1,4 +1,4 @@
-"""The candidates for members of an average: default ones, and those that are passed."""
+"""The candidates for members of an average: default ones, or those the user passes."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Columns of text and categories: native, and beside them what earlier eras tell."""
+"""Columns of text and categories: native, and encoded by targets in earlier eras."""
 
 from collections.abc import Sequence
 from typing import Any, NamedTuple
@@ -20,9 +20,9 @@ _LEAST_CATEGORIES, _LEAST_ERAS, _MOST_CLASSES = 20, 6, 10
 
 
 class Columns(NamedTuple):
-    """X in the three forms that members take: as it was passed, for models of the
-    user's; with text as categories (`native`), for the plain model and boosters of
-    other packages; with encoded columns beside `native`, for all other members.
+    """X in the three forms that members take. The user's own models take X as it was
+    passed; the plain model and boosters of other packages take `native`, with text as
+    categories; all other members take encoded columns beside `native`.
     """
 
     X: Any
@@ -32,13 +32,13 @@ class Columns(NamedTuple):
     names_native: set[str]
 
     def of(self, name: str) -> Any:
-        """Return a member's columns, without encoded ones: X as it was passed for a
-        model of the user's, X with text as categories for all others.
+        """Return a member's columns, without encoded columns: X as it was passed for
+        the user's own models, X with text as categories for all others.
         """
         return self.X if name in self.names_given else self.native
 
     def in_folds(self, name: str, model: BaseEstimator) -> Any:
-        """Return the model to fit in folds: a default booster has fewer trees there."""
+        """Return the model to fit in folds, where a default booster has fewer trees."""
         return model if name in self.names_given | self.names_native else quick(model)
 
     def is_encoded(self, name: str) -> bool:
@@ -73,10 +73,9 @@ def columns_of(
     plain: BaseEstimator, members: str | Sequence[Any], rows: Any, are_ordered: bool,
     wanted: Any,
 ) -> tuple[Any, Columns]:  # fmt: skip
-    """Return the plain model, its mask of categorical columns replaced by their
-    indices, and the `Columns` of members, without an encoder if encoding is not
-    `wanted`, has no use or is not worth its time, or if trees are constrained by
-    columns.
+    """Return the plain model, with indices in place of its mask of categorical columns,
+    and the `Columns` of members. These have no encoder if encoding is not `wanted`, has
+    no use or is not worth its time, or if trees are constrained by columns.
     """
     X, given = tables.as_frame(rows.X), plain.categorical_features
     is_frame, from_dtype = tables.is_data_frame(X), isinstance(given, str)

@@ -2,70 +2,71 @@
 
 DOC = """The average of models for {task}, weighted by eras that they have not seen.
 
-    A plain model, boosters of other sizes and shapes, additive ones and such as use
-    eras, and a linear model are fitted in three folds of whole eras, and those that use
-    none to two thirds of the rows, too. With p_k the predictions of member k for rows
-    left out, each has weights (a super learner, [1]_)
+    A plain model, other boosters (larger, smaller, additive, or using eras) and a
+    linear model are fitted in three folds of whole eras; members that use no eras are
+    fitted to two thirds of the rows, too. With p_k the predictions of member k for rows
+    left out, folds of eras and folds of rows each give weights (a super learner, [1]_)
 
         w = 3/4 argmin_v loss(sum_k v_k p_k) + 1/4 u,
 
     where v is on the simplex, u is equal for the best three members that are no worse
     than the best by more than a standard error, and the loss is the plain model's; of
-    eras, each counts the same. Weights by rows are less noisy, but not of new eras:
+    eras, each counts the same. Weights by rows are less noisy, but not for new eras. So
     the weights are ``s w_eras + (1 - s) w_rows``, where s rises from 0 to 1 while
     w_eras lose less in eras left out than w_rows by one to three standard errors.
     Numbers of trees are chosen likewise, and grow with the number of rows in the fit to
-    all. The plain model keeps all the weight unless the average is better than it in
-    eras left out, by more than its standard error, or that by rows is, by two errors of
-    paired rows, and by eras in the mean. All members with weight are then fitted to all
-    rows.
+    all. The plain model keeps all the weight unless the average is better in eras left
+    out, by more than a standard error, or the average by rows is better in rows left
+    out, by two standard errors, and in eras left out on average. All members with
+    weight are then fitted to all rows.
 
     Folds are cheap: there, boosters have half of their trees at twice the rate, and
     stop after a fifth of their trees without gain. All members are fitted in the last
-    fold of eras; the linear one and three others, those with weight first, in all
-    others; and those with weight in one of rows. It takes as long as some 15 fits of
-    the plain model.
+    fold of eras; the linear member and three others, members with weight first, in all
+    other folds of eras; and members with weight in one fold of rows. All this takes as
+    long as some 15 fits of the plain model.
 
     Parameters
     ----------
     estimator : {kind}, default=None
-        The plain model, whose parameters all boosters share but for what makes them
-        members. None is ``{kind}(random_state=random_state)``.{class_weight}
+        The plain model. All boosters share its parameters, except what makes each a
+        member of its own. None is ``{kind}(random_state=random_state)``.{class_weight}
     members : 'default' or list, default='default'
         Models beside the plain one: names of default members, 'default' for all of
         these, 'catboost' and 'lightgbm', whose packages must be installed, and pairs of
         a name and an estimator: ``["default", "catboost", ("mine", model)]``. Default
         members are 'linear', 'additive', 'symmetric', 'level', 'large', 'leaves_4' and
-        'last_levels'. There is one for each 50 rows at most; fewer than six eras have
-        none of those that use eras, and losses whose best prediction is no mean have no
-        linear model. Boosters of CatBoost and LightGBM get categories and weights as
-        ours do, and the number of trees that is best in folds; a model file cannot hold
-        them, but pickle can.
+        'last_levels'. There is at most one for each 50 rows. With fewer than six eras
+        there is no member that uses eras, and with losses whose best prediction is no
+        mean, no linear model. Boosters of CatBoost and LightGBM get categories and
+        weights as other boosters do, and the number of trees that is best in folds; a
+        model file cannot hold them, but pickle can.
     time_budget : float, default=None
         Seconds that the fit may take. Members for which there is no time are left out,
-        the last first, with a warning. The plain model and one other, which has effects
-        of groups if known ones are asked for, are fitted in all cases.
+        the last first, with a warning. The plain model and one other member, with
+        effects of groups if ``group="known"``, are fitted in all cases.
     random_state : int, RandomState instance or None, default=None
-        Of the plain model, where `estimator` is None.
+        Seed of the plain model if `estimator` is None.
     verbose : int, default=0
         1 prints a line a member with the time left, under a bar where rich is installed
-        and the output is a terminal; 2 also those of :class:`joblib.Parallel`.
+        and the output is a terminal; 2 also prints lines of :class:`joblib.Parallel`.
     horizon : int or duration, default=1
         How much later the rows are that the model is for, in eras or as a duration such
         as "28D" (see :class:`~sklearn_era.model_selection.EraSplit`): folds train on
         eras so much before those they test, and levels of rows without an era are
         forecast so far.
     group : {{'new', 'known'}}, default='new'
-        Of two columns of eras, times and groups, whether the model is for groups that
-        it has not seen, or for those of training, whose intercepts it knows. Both are
-        told by ``predict(X, eras=...)``; losses are by time, and errors by both.
+        With two columns of eras, times and groups, whether the model is for groups that
+        it has not seen, or for groups of the training, whose intercepts it knows. Pass
+        times and groups to ``predict(X, eras=...)``; losses are by time, and errors by
+        both.
     encode_categories : 'auto' or bool, default='auto'
-        Whether all members but the plain one and those that are passed are given what
-        earlier eras tell of categories, beside these: the columns of an
+        Whether all members, except the plain model and models that are passed, also get
+        categories as encoded by targets in earlier eras: the columns of an
         :class:`~sklearn_era.preprocessing.EraTargetEncoder` with counts. 'auto' does so
         for six or more eras that follow each other, if a column has more than 20
-        categories. In folds, columns are made of the rows to train on. Text in a
-        data frame is categories in any case, unless `estimator` says otherwise.
+        categories. In folds, columns are made of the rows to train on. Text in a data
+        frame is categories in any case, unless `estimator` says otherwise.
     cv, n_jobs, era_order :
         As in :class:`~sklearn_era.model_selection.EraSearchCV`. Eras whose numbers are
         mere names (hospitals, shops) need ``era_order="unordered"``. Targets that span
@@ -75,18 +76,18 @@ DOC = """The average of models for {task}, weighted by eras that they have not s
     Attributes
     ----------
     weights_ : dict of str to float
-        Weights of all members that were fitted in folds, the plain one first and those
-        that some folds lack last; they add up to 1.
+        Weights of all members that were fitted in folds: the plain model first, members
+        that some folds lack last. They add up to 1.
     members_ : dict of str to object
-        Those that have weight, fitted to all rows.
+        The members that have weight, fitted to all rows.
     encoder_ : EraTargetEncoder or None
-        What makes the encoded columns, which follow those of X in members.
+        The encoder of the columns that members get after the columns of X.
     cv_results_ : dict of str to array-like of shape (n_members + 1,)
-        Of each member, and last of their average: its name as ``member``; the number
+        For each member, and last for their average: its name as ``member``; the number
         of trees of a fit to all rows as ``stage``, 0 where there was no choice;
         ``mean_era_score`` and ``worst_era_score`` over the eras of its folds;
-        ``mean_difference`` and ``se_difference`` to the plain
-        model; ``weight``, and the ``fit_time`` of all folds in seconds.
+        ``mean_difference`` and ``se_difference`` to the plain model; ``weight``, and
+        the ``fit_time`` of all folds in seconds.
     era_scores_ : ndarray of shape (n_members + 1, n_test_eras)
         Negative losses by era left out, of members and last of their average; NaN in
         folds that lack a member.
@@ -95,8 +96,8 @@ DOC = """The average of models for {task}, weighted by eras that they have not s
     era_order_ : {{'ordered', 'unordered'}}
         How eras were taken.
     update_log_ : list of dict
-        Of each ``update``: the labels of new ``eras``, the average's ``loss`` in them
-        and the one ``expected`` by eras left out before, with its ``error`` and
+        For each ``update``: the labels of new ``eras``, the average's ``loss`` in them,
+        and the loss ``expected`` from eras left out before, with its ``error`` and
         ``p_value``, whether there was a ``refit``, and the ``weights`` after it.
 {classes}
     n_features_in_ : int

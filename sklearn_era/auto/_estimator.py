@@ -91,7 +91,7 @@ class _AutoEra(TakesInEras, PredictsByEra, BaseEstimator):
     def fit(
         self, X: Any, y: Any = None, *, eras: Any = None, sample_weight: Any = None
     ) -> Self:
-        """Fit all members in folds of whole eras, and those with weight to all rows.
+        """Fit all members in folds of whole eras, and members with weight to all rows.
 
         Parameters
         ----------
@@ -257,8 +257,8 @@ class _AutoEra(TakesInEras, PredictsByEra, BaseEstimator):
         self, of_eras: LeftOut, of_rows: LeftOut, dropped: LeftOut, loss: Loss,
         are_ordered: bool, progress: Progress,
     ) -> dict[str, int]:  # fmt: skip
-        """Set `weights_`, `era_scores_` and `cv_results_`; return by name at which
-        stage (mostly a number of trees) each member with weight is to end.
+        """Set `weights_`, `era_scores_` and `cv_results_`. Return a dict from members
+        with weight to the stage (mostly a number of trees) at which each is to end.
         """
         found, average = keep(of_eras, of_rows, loss, are_ordered)
         names, stages, weights = list(found.weights), found.stages, found.weights
@@ -309,7 +309,7 @@ class _AutoEra(TakesInEras, PredictsByEra, BaseEstimator):
     def _weights_of(
         self, X: Table, y: NDArray[Any], sample_weight: ArrayLike | None
     ) -> Any:
-        """Return rows' weights times their classes' weights; None without either."""
+        """Return rows' weights times their classes' weights; None if there are none."""
         if sample_weight is not None:
             sample_weight = check_sample_weight(sample_weight, X)
         if (known := vars(self).get("_class_weights")) is None:

@@ -36,7 +36,7 @@ _MOST_CATEGORIES = 50
 class _Linear(BaseEstimator):
     """Generalised linear models, one for each penalty, of standardised numbers. A
     missing number counts as the mean and is marked in a column of 0 and 1; each common
-    category has such a column, too. Predicted numbers stay in the range of training
+    category also has such a column. Predicted numbers stay in the range of training
     targets.
     """
 

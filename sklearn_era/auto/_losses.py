@@ -1,4 +1,4 @@
-"""Losses of predictions by row, as the plain model's own, and their slopes."""
+"""Losses of predictions by row, as the plain model defines them, and their slopes."""
 
 from collections.abc import Callable
 from typing import Any, NamedTuple

@@ -185,7 +185,7 @@ class Search:
 
     def left_out(self, names: Sequence[str] | None = None) -> LeftOut:
         """Return members' predictions of the test rows of all folds so far, NaN in a
-        fold where a member was not fitted; by default, of members that are still in.
+        fold where a member was not fitted; by default, of all members not dropped.
         """
         names, rows, done = self.names if names is None else names, self.rows, self.done
         tests = np.concatenate([self.folds[k][1] for k in done])
@@ -267,8 +267,8 @@ def _fit_fold(
     model: BaseEstimator, rows: Rows, train: NDArray[np.intp], test: NDArray[np.intp],
     parts: Any, loss: Loss, patience: float,
 ) -> Array | str:  # fmt: skip
-    """Return a member's predictions of the rows `test`, after each stage, by a fit to
-    the rows `train`; if that fails, return the error as text.
+    """Fit a member to the rows `train`; return its predictions of the rows `test` after
+    each stage or, if the fit fails, the error as text.
     """
     X, y, eras, weights, _ = rows
     try:
@@ -301,9 +301,9 @@ def respond(
     model: BaseEstimator, X: Table, y: ArrayLike, stages: list[int],
     eras: Eras | None = None,
 ) -> Array:  # fmt: skip
-    """Return predictions after each stage, of shape (n_stages, n_rows); a classifier's
-    are the probabilities of the classes in y. `eras` is for models that need it to
-    predict.
+    """Return predictions after each stage, of shape (n_stages, n_rows); for a
+    classifier, the probabilities of each row's class in y. `eras` is for models that
+    need it to predict.
     """
     method = "predict_proba" if is_classifier(model) else "predict"
     if stages == [0]:

@@ -42,11 +42,11 @@ class TakesInEras:
         """Take in rows of eras whose targets have become known since the fit.
 
         The levels of members with intercepts are estimated anew, trees being as they
-        are. The weights of members move to those by all eras that no model was fitted
-        to, as far as they are better in them, as in ``fit``. If the average has lost
-        more in the new eras than in those left out before, by a t-test at 5 %, and `X`
-        has the rows of all earlier eras, too, the members are fitted to all rows; if
-        it has not, a warning asks for them. A dict is added to `update_log_`.
+        are. The weights of members move towards the best weights for all eras that no
+        model was fitted to, the further the clearer the gain. If the average has lost
+        more in the new eras than in the eras left out before, by a t-test at 5 %, the
+        members are fitted to all rows, if `X` has the rows of all earlier eras, too;
+        otherwise a warning asks for these rows. A dict is added to `update_log_`.
 
         Parameters
         ----------

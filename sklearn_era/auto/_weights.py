@@ -1,9 +1,9 @@
 """Weights of members by their losses in rows that they have not seen.
 
 Folds of whole eras assess all members, with more noise the fewer eras there are; folds
-of shuffled rows assess those that use no eras, with less noise, but not in new eras.
-Weights move from the latter's to the former's as far as these are better in eras left
-out beyond chance.
+of shuffled rows assess members that use no eras, with less noise, but not in new eras.
+Weights are those by folds of rows, moved towards those by folds of eras as far as the
+latter are better in eras left out, beyond chance.
 """
 
 from typing import Any, NamedTuple
@@ -102,9 +102,9 @@ def weigh(
     eras: LeftOut, rows: LeftOut, loss: Loss, are_ordered: bool = False,
     share: float | None = None,
 ) -> Weighted:  # fmt: skip
-    """Return members with stages and weights: a `share` of weights by folds of eras,
-    the rest by folds of rows. By default, the share rises with what weights by eras
-    gain over weights by rows in eras left out.
+    """Return members with stages and weights: a `share` of weights is found by folds of
+    eras, the rest by folds of rows. By default, the share rises with the gain of
+    weights by eras over weights by rows in eras left out.
     """
     names = list(eras.predicted)
     of_eras = {name: eras.losses(name, loss) for name in names}
@@ -135,11 +135,12 @@ def keep(
 ) -> tuple[Weighted, Array]:
     """Return the members to keep, and what their average predicts in eras left out.
 
-    The average is kept if its gain over the plain model in eras left out is above a
-    standard error; else the average by folds of rows alone, if its gain is above two
-    standard errors in rows left out, and positive in eras; else the plain model. With
-    few eras, the first error is large where thousands of rows may leave no doubt. Only
-    rows of folds of rows count there, as rows of an era resemble each other.
+    The average is kept if it gains more than a standard error over the plain model in
+    eras left out. If not, the average by folds of rows is kept if it gains more than
+    two standard errors in rows left out, and gains in eras: with few eras, the first
+    error is large where thousands of rows leave no doubt. Otherwise the plain model is
+    kept. Rows left out are from folds of rows alone, as rows of an era resemble each
+    other.
     """
 
     def average_of(weighted: Weighted) -> tuple[Array, Array]:
@@ -177,7 +178,7 @@ def keep(
 def promising(left_out: LeftOut, loss: Loss, n_kept: int | None = None) -> list[str]:
     """Return the names of members to fit further: the plain and the linear member and
     the best `n_kept` others, members with weight first. By default, return the plain
-    member and all with weight.
+    member and all members with weight.
     """
     names = list(left_out.predicted)
     losses = [left_out.losses(name, loss) for name in names]
@@ -195,8 +196,8 @@ def promising(left_out: LeftOut, loss: Loss, n_kept: int | None = None) -> list[
 def update_weights(
     eras: LeftOut, weights: Array, loss: Loss, are_ordered: bool = False
 ) -> Array:
-    """Return the weights moved towards the best weights for all eras, the further the
-    more the gain exceeds its standard error.
+    """Return the weights moved towards the best weights for all eras: the larger the
+    gain is in standard errors, the further.
     """
     ends = dict.fromkeys(eras.predicted, -1)
     found, predicted = _average(eras, ends, loss), eras.at_end()
@@ -226,8 +227,8 @@ def _mean_and_error(
 
 
 def _share(eras: LeftOut, gains: Array, are_ordered: bool) -> float:
-    """Return the share, 0 to 1, of weights found in folds of eras, given what rows gain
-    by them: it rises with the mean gain in standard errors.
+    """Return the share, 0 to 1, of weights found in folds of eras: it rises with their
+    mean gain in standard errors, from the `gains` of rows.
     """
     mean, error = _mean_and_error(eras, gains, are_ordered)
     if not error > 0:

@@ -1,4 +1,4 @@
-"""Intervals, sets of classes and probabilities for eras not yet seen."""
+"""Prediction intervals, sets of classes, and probabilities for eras not yet seen."""
 
 from ._conformal import EraConformalClassifier, EraConformalRegressor, coverage_score
 from ._era_calibration import era_calibration

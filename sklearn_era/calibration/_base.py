@@ -1,4 +1,4 @@
-"""Rows left out of fits, for intervals, sets and recalibration."""
+"""The base of intervals, sets and recalibration: models fitted without some rows."""
 
 from numbers import Integral
 from typing import Any, ClassVar, Self
@@ -75,7 +75,7 @@ class OutOfEra(PredictsByEra, MetaEstimatorMixin, BaseEstimator):
     def fit(
         self, X: Any, y: Any = None, *, eras: Any = None, sample_weight: Any = None
     ) -> Self:
-        """Fit models in folds of eras and to all rows, and use the eras left out.
+        """Fit models in folds of eras and to all rows; learn from the eras left out.
 
         Parameters
         ----------

@@ -105,8 +105,8 @@ def coverage_score(
 
 class _Conformal(OutOfEra):
     """Keeps scores of rows left out, each with a mass. Each of M eras has the mass 1 /
-    (M + 1), which its rows share; the rest is at an infinite score, for the new era
-    (Lee, Barber, Willett 2023).
+    (M + 1), which its rows share; the rest of the mass stands for the new era, at an
+    infinite score (Lee, Barber, Willett 2023).
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
@@ -137,10 +137,10 @@ class _Conformal(OutOfEra):
     def _ask_models(
         self, X: Any, level: float, share: float | None, eras: Any
     ) -> tuple[Array, _Atoms, float, float]:
-        """Return each model's predictions, each model's sorted scores with sums of
-        masses, the mass to cover, and the score up to which all models' scores have
-        this mass. With a `share` of eras, an era has one score: the quantile of its
-        scores at `level`.
+        """Return the models' predictions; each model's sorted scores, with sums of
+        their masses; the mass to cover; and the score up to which all models' scores
+        have this mass. With a `share` of eras, each era has one score: the quantile of
+        its scores at `level`.
         """
         check_is_fitted(self)
         # The model of all rows has seen the last ones of ordered eras.
@@ -238,7 +238,7 @@ class EraConformalRegressor(RegressorMixin, _Conformal):
         X : array-like of shape (n_samples, n_features)
             The rows.
         level : float, default=0.9
-            The share of rows to cover: of a random new era, or of each of a share.
+            The share of rows to cover in a new era, or in each of `share_of_eras`.
         share_of_eras : float, default=None
             The share of new eras to be covered at `level` or more, each by itself.
         eras : array-like of shape (n_samples,) or str, default=None

@@ -1,4 +1,4 @@
-"""How far probabilities are off in each era, by itself and shrunken."""
+"""How far probabilities are off in each era: by its own rows, and with shrinkage."""
 
 from __future__ import annotations
 

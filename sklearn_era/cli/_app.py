@@ -251,7 +251,7 @@ def predict(
     Categories that the model has not seen count as missing, with a warning.
 
     With --scoring, DATA also has the target that fit was given, and predictions are
-    scored on it; by era, too, if it has that column.
+    scored on it; also by era, if DATA has the eras' column.
     """
     _ui.check_packages("cli", "pandas", "pyarrow")
     import pandas as pd

@@ -68,8 +68,8 @@ def _describe_eras(model: Any, booster: Any, column: str | None) -> Iterator[str
 
 
 def _describe_scores(model: Any) -> Iterator[str]:
-    """Yield lines on stored scores by era: of an average and its plain model, of the
-    candidate that a search has chosen, or out of bag.
+    """Yield lines on stored scores by era: of an average and its plain model, of a
+    search's chosen candidate, or of a forest out of bag.
     """
     scores: dict[str, Any] = {}
     of_all: Any = getattr(model, "era_scores_", None)

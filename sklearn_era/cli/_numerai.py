@@ -52,8 +52,8 @@ numerai = typer.Typer(
 
 @contextmanager
 def opened(path: Path, *, needed: bool = True) -> "Iterator[Steps]":
-    """Yield `Steps` that report to the terminal and work by the configuration at `path`
-    or, if that is missing and not `needed`, by an empty configuration.
+    """Yield `Steps` that report to the terminal and use the configuration at `path` or,
+    if this file is missing and not `needed`, an empty configuration.
     """
     check_packages()
     from sklearn_era.numerai.config import Config, SubmitSection, Workspace, load_config
@@ -76,7 +76,7 @@ def opened(path: Path, *, needed: bool = True) -> "Iterator[Steps]":
 
 
 def chosen(steps: "Steps", name: str | None) -> "Sequence[Model]":
-    """Return a list of the model with this name alone, or all models if it is None."""
+    """Return a list of the model with this name, or of all models if `name` is None."""
     return steps.config.models if name is None else [steps.config.model(name)]
 
 

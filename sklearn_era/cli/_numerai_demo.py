@@ -113,7 +113,7 @@ def run_demo(steps: Steps) -> None:
 
 
 class DemoData(NamedTuple):
-    """Paths of files and of later eras; features whose effects last, or turn."""
+    """Paths of files; eras that come later; and features whose effects last or turn."""
 
     paths: dict[str, Path]
     future: Path

@@ -147,7 +147,7 @@ def ahead(horizon: Any) -> str:
 
 
 def describe_average(model: Any, *, forecasts: bool) -> Iterator[str]:
-    """Yield lines on an average, none on another model: weights, the gain over the
+    """Yield lines on an average, and none on another model: weights, the gain over the
     plain model and, if it `forecasts`, a forecast of its loss.
     """
     if not hasattr(model, "members_"):
@@ -177,8 +177,8 @@ def score_held_out(
     n_models: int | None = None,
 ) -> Iterator[str]:  # fmt: skip
     """Fit clones to some of the rows, score them on eras or rows held out, and yield
-    lines to print. Ordered eras are scored step by step, each as far after the rows of
-    its fit as the horizon.
+    lines to print. Ordered eras are scored step by step, each era the horizon after the
+    rows that its model is fitted to.
     """
     encoded, follow, told = None, False, "a model fitted to the rest"
     if eras is None:
@@ -284,7 +284,7 @@ def score_lines(
     scorers: dict[str, Any], horizon: Any = None, follow: bool = False,
 ) -> Iterator[str]:  # fmt: skip
     """Score a model by each scorer, also era by era, and yield lines to print; with a
-    horizon, a line forecasts the score. Of several scores, undefined ones are left out.
+    horizon, a line forecasts the score. Undefined scores are left out of several.
     """
     model = with_eras(model, eras_for_prediction(model, eras))
     for name, scorer in scorers.items():

@@ -73,7 +73,7 @@ class TableFile:
         return check_known(name, self.columns, f"{argument}: there is no column")
 
     def distinct(self, given: dict[str, str | None]) -> dict[str, str]:
-        """Return options by the columns they name; raise InputError if two name one."""
+        """Return a dict from columns to their options; raise InputError for repeats."""
         found: dict[str, str] = {}
         for of, name in given.items():
             if name is not None and found.setdefault(self.find(name, of), of) != of:
@@ -201,7 +201,7 @@ def make_features(frame: Any, categorical: Any, remedy: str, decimal: str) -> An
 
 
 def has_categories(column: pd.Series) -> bool:
-    """Return whether values are names that recur, and none is a number or a date."""
+    """Return whether values are names that recur, without a number or a date."""
     if types.infer_dtype(column, skipna=True) != "string":
         return False
     values = column.dropna().unique()
@@ -210,7 +210,7 @@ def has_categories(column: pd.Series) -> bool:
 
 
 def match_categories(X: pd.DataFrame, estimator: Any) -> None:
-    """Replace X's categories by the model's with the same text; warn if unknown."""
+    """Replace X's categories by the model's with equal text; warn of unknown ones."""
     is_encoded = getattr(estimator, "encoder_", None) is not None
     estimator = first_booster(estimator)
     if hasattr(estimator, "_codings"):  # a linear model
@@ -237,7 +237,7 @@ def match_categories(X: pd.DataFrame, estimator: Any) -> None:
 
 
 def _spell(value: Any) -> str:
-    """Return a category's text: "1" for 1, and for 1.0, which pandas may make of 1."""
+    """Return a category's text: "1" for 1, also for 1.0, as pandas may store 1."""
     text = _WHOLE_FLOAT.sub(r"\1", str(value))
     return "0" if text == "-0" else text
 
@@ -327,8 +327,8 @@ def pair_of(estimator: Any) -> list[str]:
 def eras_as_fitted(
     frame: pd.DataFrame, pair: Sequence[str], table: TableFile, estimator: Any
 ) -> Any:
-    """Return times and groups as `EraColumns`, converted to what the model knows: text,
-    spelled as in a text file, or dates.
+    """Return times and groups as `EraColumns`, with the types of labels in the model's
+    fit: text, spelled as in a text file, or dates.
     """
     eras = make_eras(frame, pair, table)
     for i, known in enumerate(known_labels(estimator)):
@@ -362,7 +362,7 @@ def _are_classes(column: pd.Series) -> bool:
 
 
 def _parse(column: pd.Series, decimal: str) -> tuple[pd.Series, str]:
-    """Return texts as numbers, and words on the first text that is not a number."""
+    """Return texts as numbers, and a phrase on the first text that is not a number."""
     swapped = str.maketrans(",.", ".,") if decimal == "," else {}
     numbers = pd.to_numeric(column.astype(str).str.translate(swapped), errors="coerce")
     row = int((numbers.isna() & column.notna()).to_numpy().argmax())

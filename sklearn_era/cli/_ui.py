@@ -67,7 +67,7 @@ def check_packages(extra: str, *packages: str) -> None:
 
 
 def one_sentence(message: BaseException | str) -> str:
-    """Return an error's or warning's message on one line."""
+    """Return the message of an error or a warning on one line."""
     return printable(" ".join(str(message).split())) or type(message).__name__
 
 
@@ -120,7 +120,7 @@ def parse_value(text: str) -> Any:
 
 
 def describe_fit(model: Any) -> str:
-    """Return words on a fit: the number of iterations, or of an average's members."""
+    """Return a phrase on a fit: its number of iterations, or of averaged members."""
     if not hasattr(model, "_predictors"):
         n_tried = count(len(model.weights_), "model")
         return f"an average of {len(model.members_)} of {n_tried}"

@@ -88,7 +88,7 @@ class Blend(EraCriterion):
 
     @property
     def _parts(self) -> dict[SplitCriterion, float]:
-        """Return criteria of positive weight, and each weight over the largest one."""
+        """Return criteria of positive weight, and weights as shares of the largest."""
         weights = {
             CRITERIA[key]() if isinstance(key, str) else key: float(weight)
             for key, weight in self.weights.items()
@@ -157,7 +157,7 @@ def _check_class(criterion: SplitCriterion) -> None:
 
 
 def as_criterion(value: Any) -> SplitCriterion:
-    """Return the checked criterion that a value stands for; of a blend of a single
+    """Return the checked criterion that a value stands for; for a blend of a single
     part, return this part.
     """
     if isinstance(value, str):

@@ -1,4 +1,4 @@
-"""A criterion of one's own, in NumPy."""
+"""A criterion that the user defines, in NumPy."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class EraSums(NamedTuple):
 
 
 class SplitKeys(NamedTuple):
-    """Keys with a second one for ties, or an order of nodes of their own.
+    """Keys of splits, with a second key for ties, or with another order of nodes.
 
     Attributes
     ----------
@@ -56,8 +56,8 @@ class ListedSplits:
     """The splits of a node among which a criterion chooses.
 
     Those that meet `min_samples_leaf`, the constraints, `min_era_coverage` and
-    `min_gain_share`. Eras are those of training, in their order; one without rows in
-    the node has sums of 0. (In a forest that draws eras, one drawn twice has two
+    `min_gain_share`. Eras are those of training, in their order; an era without rows in
+    the node has sums of 0. (In a forest that draws eras, an era drawn twice has two
     columns.)
 
     Attributes
@@ -148,7 +148,7 @@ class ListedSplits:
 
 
 class CustomCriterion(EraCriterion):
-    """The base of a criterion of one's own, in NumPy.
+    """The base of criteria that users define, in NumPy.
 
     A subclass defines :meth:`keys`. It is called once for each node that may be split,
     and everything else is done as for the other criteria: coverage, constraints,

@@ -35,7 +35,7 @@ class Shard:
 
 
 class ShardRows(UnbinnedRows):
-    """Stands for a shard's X, already binned, where ``fit`` expects X."""
+    """Stands in for a shard's X, already binned, where ``fit`` expects X."""
 
     def __init__(self, binned: Bins):
         super().__init__(*binned.shape)
@@ -48,7 +48,7 @@ def draw_sample(
 ) -> list[Ints | None]:  # fmt: skip
     """Draw the rows that scikit-learn would make bins from; return, for each part, the
     drawn indices, or None if all are used. `training_rows` are the numbers of training
-    rows in scikit-learn's order, or None if that is the order of the parts.
+    rows in scikit-learn's order, or None if that is the order of parts.
     """
     rank: Any = slice(None)
     if training_rows is not None:
@@ -69,8 +69,8 @@ def draw_sample(
 def take_sample(
     parts: Sequence[EncodedPart], drawn: Sequence[Ints | None], preprocessor: Any
 ) -> tuple[list[list[Any]], Floats | None]:
-    """Return lists of the drawn rows' values, by block of columns, and their weights,
-    None if rows were drawn by weight.
+    """Return lists: the drawn rows' values, by block of columns, and the rows' weights
+    (None if rows were drawn by weight).
     """
     blocks: list[list[Any]] = []
     weights: list[Any] = []

@@ -78,7 +78,7 @@ class Cluster:
         blame: Callable[[int, BaseException], Exception] | None = None,
     ) -> list[Any]:  # fmt: skip
         """Wait for futures, and return their results; ``blame(i, error)`` makes the
-        error to raise for the i-th.
+        error to raise if future i fails.
         """
         try:
             self.wait(futures)
@@ -91,7 +91,7 @@ class Cluster:
         return self._results(futures)
 
     def send(self, value: object) -> Future:
-        """Put a value on a worker, from where others copy it; return its future."""
+        """Put a value on a worker, for others to copy from; return its future."""
         with dask.config.set(
             {"distributed.admin.large-graph-warning-threshold": "1GB"}
         ):

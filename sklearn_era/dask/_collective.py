@@ -54,7 +54,7 @@ class CollectiveExchange(Exchange):
 def start_tracker(
     fit_id: str, n_workers: int, timeout: int, dask_worker: Any = None
 ) -> dict[str, Any]:
-    """Start a tracker here, as clients may leave; return what members join it with."""
+    """Start a tracker on this worker, as clients may leave; return how to join it."""
     tracker = RabitTracker(
         n_workers=n_workers, host_ip=get_address_host(dask_worker.address),
         sortby="task", timeout=timeout,
@@ -97,8 +97,8 @@ def call_in_group(
     function: Callable[[Exchange], None],
 ) -> None:  # fmt: skip
     """Call a function with the exchange of a group, or with `ALONE` if `group` is None.
-    It runs in a thread of its own: the collective is bound to it, and may wait in it
-    forever.
+    The function runs in a thread of its own, as XGBoost's collective is bound to a
+    thread and may wait there forever.
     """
     if group is None:
         function(ALONE)
@@ -128,8 +128,8 @@ def call_in_group(
 def _serve(
     arguments: dict[str, Any], jobs: queue.SimpleQueue, results: queue.SimpleQueue
 ) -> None:
-    """Join a group, do one job, and leave; put an error or None into `results` on
-    joining, and after the job.
+    """Join a group, do one job, and leave; put an error or None into `results` twice:
+    on joining, and after the job.
     """
     try:
         collective.init(**arguments)

@@ -1,4 +1,4 @@
-"""The estimators: local ones, with ``fit`` and ``predict`` on a cluster."""
+"""The estimators: as on one machine, but with ``fit`` and ``predict`` on a cluster."""
 
 import copy
 import functools
@@ -191,13 +191,12 @@ class DaskMixin:
         X : dask Array or DataFrame of shape (n_samples, n_features)
             The rows to predict.
         y, sample_weight, eras : dask Array or Series of shape (n_samples,)
-            Their targets and, both by default None, weights and eras, the latter as
-            `predict` takes them.
+            The targets; and weights and eras (as in `predict`), both optional.
 
         Returns
         -------
         score : float
-            Predictions, target and weights come to the client for it.
+            The score; for it, predictions, target and weights come to the client.
         """
         client, predicted = self._find_client(), self.predict(X, eras=eras)
         y, predicted, weights = client.gather(
@@ -212,7 +211,7 @@ class DaskMixin:
         Returns
         -------
         estimator : HistGradientBoostingRegressor or HistGradientBoostingClassifier
-            Of :mod:`sklearn_era.ensemble`, for rows on this machine.
+            An estimator of :mod:`sklearn_era.ensemble`, for rows on this machine.
         """
         local: Any = object.__new__(self._local)
         vars(local).update(
@@ -223,7 +222,7 @@ class DaskMixin:
         return local
 
     def _in_one_place(self, X: Any, *, eras: Any = None) -> NoReturn:
-        """Raise TypeError: staged predictions are the local estimator's alone."""
+        """Raise TypeError: only the local estimator has staged predictions."""
         raise TypeError(
             f"{type(self).__name__} has no staged predictions: call to_local(), and "
             "those of the local estimator, for rows that this machine holds."

@@ -1,4 +1,4 @@
-"""The client's side of ``fit``: its steps, run on the workers that hold the rows."""
+"""The client's side of ``fit``: steps that run on the workers that hold the rows."""
 
 import copy
 import uuid
@@ -34,7 +34,7 @@ _GRACE = 5
 
 
 class ClusterFit:
-    """A ``fit`` on a cluster; `run` does it, and updates the estimator meanwhile."""
+    """A ``fit`` on a cluster, done by `run`, which updates the estimator on the way."""
 
     parts: list[Future]  # of the rows, as they are by the steps so far
     survey: Survey
@@ -203,7 +203,7 @@ class ClusterFit:
         set_thresholds(mapper, list(thresholds), feature_columns(estimator))
 
     def _local_estimator(self, random_state: np.random.RandomState) -> Any:
-        """Return the estimator for the workers, with all decisions on all rows made."""
+        """Return the estimator that workers fit, with decisions that need all rows."""
         local = self.estimator.to_local()
         if not is_resumed(self.estimator):
             vars(local).pop("_predictors", None)

@@ -30,7 +30,7 @@ Bins = NDArray[np.uint8]
 
 @dataclass
 class Part:
-    """The rows of one partition of X, and those of y, weights and eras beside them."""
+    """The rows of one partition of X, with their targets, weights and eras."""
 
     X: Any
     y: NDArray[Any]
@@ -66,8 +66,8 @@ def delay_parts(X: Any, y: Any, sample_weight: Any, eras: Any) -> list[Any]:
 
 
 def blocks_beside(X: Any, name: str, collection: Any) -> list[Any]:
-    """Return a collection's partitions, which match those of X; or a list of None, if
-    there is no collection.
+    """Return a collection's partitions, matched to the partitions of X; without a
+    collection, a list of None.
     """
     n_blocks = len(X.chunks[0]) if isinstance(X, da.Array) else X.npartitions
     if collection is None:

@@ -22,7 +22,7 @@ def find_places(
     survey: Survey, encoding: Encoding, n_trained: Ints, holders: Sequence[str],
     addresses: Sequence[str], shuffle: bool,
 ) -> tuple[Ints, list[str], bool]:  # fmt: skip
-    """Return the index of each era's or partition's worker, the addresses of the
+    """Return the index of the worker of each era or partition, the addresses of the
     workers in use, and whether rows move to the worker of their era.
     """
     n_rows, unit, moves = np.diff(survey.starts), "partition", False
@@ -55,8 +55,9 @@ def find_places(
 
 
 def spread(sizes: Ints, owners: Ints, n_workers: int) -> Ints:
-    """Return each unit's worker, the largest unit first: its owner (-1 for none) up to
-    an even share, else the worker with fewest rows; none stays empty if avoidable.
+    """Return each unit's worker, assigned from the largest unit on: the owner (-1 for
+    none) up to an even share, else the worker with fewest rows. No worker stays empty
+    if avoidable.
     """
     loads = np.zeros(n_workers)
     limit = _UNEVEN * np.sum(sizes) / n_workers
@@ -97,7 +98,7 @@ def shuffle_parts(
     parts: Sequence[Any], places: Ints, n_workers: int, n_features: int,
     is_weighted: bool,
 ) -> list[Any]:  # fmt: skip
-    """Return delayed parts, one a worker, of the binned rows of the worker's eras."""
+    """Return one delayed part for each worker: the binned rows of its eras."""
     to_frame, from_frame = delayed(_to_frame), delayed(_from_frame)
     # Made here: a worker may hang.
     no_rows = EncodedPart(

@@ -1,4 +1,4 @@
-"""What workers report of a fit, on the client: its estimator and its callbacks."""
+"""Workers' reports on a fit, for the client's estimator and its callbacks."""
 
 import pickle
 import time

@@ -81,7 +81,7 @@ class Survey:
 
 @dataclass
 class Encoding:
-    """How rows are encoded, the same for all parts; the client has decided on it."""
+    """How rows are encoded: the client decides, and the same holds for all parts."""
 
     era_labels: NDArray[Any] | None  # all, sorted
     classes: NDArray[Any] | None
@@ -148,8 +148,8 @@ def decide(
     estimator: BaseEstimator, survey: Survey,
     gather_rows: Callable[[Encoding], tuple[Codes, Floats]],
 ) -> tuple[Encoding, Ints | None]:  # fmt: skip
-    """Return how to encode parts and, if early stopping holds out single rows, the
-    other rows, else None; `gather_rows` brings all eras and targets to the client.
+    """Return how to encode parts, and the rows to train on if early stopping holds out
+    single rows, else None; `gather_rows` brings all eras and targets to the client.
     """
     eras = survey.eras
     classes: Any = estimator.classes_ if is_classifier(estimator) else None

@@ -3,10 +3,10 @@
 The packages, in the order of the pipeline: ``_binning``, ``_criteria``, ``_splitting``,
 ``_boosters`` and ``_forests``, ``_prediction``; ``_hist_gradient_boosting`` is
 scikit-learn's own, and ``_arrays`` has the types of its arrays. Boosters and forests
-share ``_estimator``, ``_parameters`` with their ``_parameter_table``, the criterion and
-splitter of these (``_criterion_plan``), ``_feature_penalty``, ``_docstrings``, checks
-of warm starts (``_warm_start``), the ``_fit_state`` and its ``_callbacks``, and the
-``_exchange`` of processes that grow one tree; ``_just_train_twice`` needs no eras.
+share ``_estimator``, ``_parameters`` with their ``_parameter_table``, the plan of a
+criterion and splitter (``_criterion_plan``), ``_feature_penalty``, ``_docstrings``,
+checks of warm starts (``_warm_start``), the ``_fit_state`` and its ``_callbacks``, and
+the ``_exchange`` of processes that grow one tree; ``_just_train_twice`` needs no eras.
 """
 
 from typing import TYPE_CHECKING

@@ -149,7 +149,7 @@ class TrainingRows:
 
 def _takes_eras(callback: object) -> bool:
     """Return whether a callback accepts eras in the metadata. A `ScoringMonitor` passes
-    all metadata to its scorer, which raises an error for any that it did not request.
+    all metadata to its scorer, which raises an error for metadata not requested.
     """
     if not isinstance(callback, ScoringMonitor):
         return True

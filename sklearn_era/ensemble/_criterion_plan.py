@@ -76,8 +76,8 @@ class CriterionPlan:
 
     @property
     def is_by_kernel(self) -> bool:
-        """Return whether the splitter of the other criteria finds the splits of the
-        plain gain, too.
+        """Return whether the era splitter finds the splits by plain gain, too, in place
+        of scikit-learn's.
         """
         return getattr(self.criterion, "splitter", None) == "era"
 
@@ -131,8 +131,8 @@ def choose_splitter(
     penalties: NDArray[np.float64] | None = None,
 ) -> EraSplitter | None:  # fmt: skip
     """Return an estimator's splitter, or None for scikit-learn's own. Only the plain
-    gain needs no `eras`. With an `exchange`, rows are those of this process, and labels
-    those of all processes. `penalties` are in the order of binned columns.
+    gain needs no `eras`. With an `exchange`, rows are of this process, and labels of
+    all processes. `penalties` are in the order of binned columns.
     """
     has_weights = sample_weight is not None
     check_equal_hessians(estimator, plan, has_weights)
@@ -181,7 +181,7 @@ def target_weights_of(
     estimator: BaseEstimator, plan: CriterionPlan, y: NDArray[Any],
     sample_weight: NDArray[Any] | None, exchange: Exchange = ALONE,
 ) -> tuple[NDArray[np.float32], ...]:  # fmt: skip
-    """Return `make_target_weights` if the criterion compares targets; else ()."""
+    """Return `make_target_weights` if targets are compared; else an empty tuple."""
     if not plan.criterion._needs_target:
         return ()
     n_classes = estimator.classes_.size if is_classifier(estimator) else None
@@ -197,7 +197,7 @@ def least_gain(estimator: BaseEstimator, total_weight: float) -> float:
 
 def warn_of_limits(booster: BaseEstimator, mean_weight: float) -> bool:
     """Warn of limits that scikit-learn sets silently, and of constraints that it
-    ignores. Return whether its least sum of hessians is a limit beside
+    ignores. Return whether scikit-learn's least sum of hessians takes more rows than
     `min_samples_leaf`.
     """
     least = MIN_HESSIAN_TO_SPLIT / mean_weight if mean_weight > 0 else 0.0
@@ -244,7 +244,7 @@ def warn_if_nothing_split(
 def warn_if_few_splits_are_covered(
     estimator: BaseEstimator, plan: CriterionPlan, splitter: Any
 ) -> None:
-    """Warn if the rule on eras ends trees early, or leaves most nodes to the gain."""
+    """Warn if splits cover too few eras, so that trees end early or go by gain."""
     leaves = [tree.get_n_leaf_nodes() for tree in chain(*estimator._predictors)]
     n_nodes, limit = max(splitter.n_splittable, 1), estimator.max_leaf_nodes
     share, of_gain = splitter.n_uncovered / n_nodes, splitter.n_the_gains / n_nodes

@@ -26,8 +26,8 @@ _SUMMARY = """\
 _ATTRIBUTES = """    feature_importances_ : ndarray of shape (n_features,)
         Share of each feature in the pooled gains of all splits.
     validation_eras_ : ndarray of shape (n_held_out,)
-        Labels of the eras that early stopping held out, sorted. Exists only if it held
-        out whole eras (see `validation_eras`).
+        Labels of the eras that early stopping held out, sorted. Exists only if whole
+        eras were held out (see `validation_eras`).
     era_intercepts_ : dict
         Intercept of each training era, by its label: a float, or an array of shape
         (n_classes,) with more than two classes. Exists only with `era_effects`.
@@ -59,7 +59,7 @@ _EXAMPLES = """    Examples
 
 
 def era_docstring(upstream: type) -> str | None:
-    """Return scikit-learn's docstring, with ours added; None with ``python -OO``."""
+    """Return scikit-learn's docstring with additions; None with ``python -OO``."""
     if upstream.__doc__ is None:
         return None
     # Without the indentation of the source, which Python 3.13 strips by itself.
@@ -72,8 +72,8 @@ def era_docstring(upstream: type) -> str | None:
         "For each categorical feature, there must be at most `max_bins` unique\n"
         "    categories.",
         "If there are more than `max_bins` categories, the most frequent ones have\n"
-        "    a bin each, and others share one with those of a similar effect in other\n"
-        "    eras.",
+        "    a bin each, and others share a bin with categories of a similar effect\n"
+        "    in other eras.",
     )
     end = dedent(_REFERENCES + _EXAMPLES.format(name=upstream.__name__))
     return f"{first_line}\n\n{dedent(_SUMMARY)}{body}{end}"
@@ -83,7 +83,7 @@ def predicts(
     summary: str, returned: str, kind: str = "", eras: str = "",
     heading: str = "Returns",
 ) -> Callable[[_Method], _Method]:  # fmt: skip
-    """Decorate a method: write its docstring, on X and, if `kind` is given, `eras`."""
+    """Decorate a method: write a docstring with X and, if `kind` is given, `eras`."""
     underline = "-" * len(heading)
     parameters = """\
 X : array-like of shape (n_samples, n_features)

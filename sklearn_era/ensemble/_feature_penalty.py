@@ -29,7 +29,7 @@ def feature_penalties(estimator: BaseEstimator) -> Array | None:
 
 
 def penalties_by_column(estimator: BaseEstimator) -> Array:
-    """Return the penalty of each column of X; the parameter names or counts columns."""
+    """Return the penalty of each column of X, given by its name or its number."""
     given, n_features = estimator.feature_penalty, estimator.n_features_in_
     if given is None:
         return np.zeros(n_features)

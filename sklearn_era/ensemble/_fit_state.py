@@ -32,8 +32,8 @@ class ScoringEras:
 
     def draw_training_rows(self, seed: int) -> NDArray[np.intp] | None:
         """Return the rows of eras drawn at random, enough to score by; None for all
-        rows. Rows drawn one by one would be few in each era, whose score would be
-        noise.
+        rows. If rows were drawn one by one, each era would have few rows, and noise as
+        its score.
         """
         if self._eras is None or self._eras.codes.size <= N_ROWS_SCORED:
             return None
@@ -81,7 +81,7 @@ class HeldOut:
 
 @dataclass
 class FitState:
-    """State that the steps of a fit share: the estimator's `_fit_state` meanwhile."""
+    """State that the steps of a fit share, as `_fit_state` of the estimator."""
 
     previous: PreviousFit | None = None  # which a warm start continues
     keeps_iterations: bool = False  # whole iterations survive an interruption

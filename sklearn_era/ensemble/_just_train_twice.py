@@ -219,7 +219,7 @@ class JustTrainTwice(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         return self
 
     def _make_first(self) -> tuple[Any, str | None]:
-        """Return the first fit's classifier, and the name of the lowered parameter."""
+        """Return the first fit's classifier, and the name of its lowered parameter."""
         first, reader = clone(self.estimator), "estimator"
         name = _iterations_parameter(first)
         if self.identification_estimator is not None:
@@ -242,7 +242,7 @@ class JustTrainTwice(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         self, name: str, estimator: BaseEstimator, weights: Array | None,
         fit_params: dict[str, Any],
     ) -> dict[str, Any]:  # fmt: skip
-        """Return a fit's arguments; ValueError if it cannot take given weights."""
+        """Return a fit's arguments; ValueError if weights are given but not taken."""
         if weights is not None:
             weight_name = name_in_fit(estimator, "sample_weight")
             if weight_name is None:

@@ -1,4 +1,4 @@
-"""The parameters that are ours: default, values, documentation, and who has them.
+"""The package's own parameters: default, values, documentation, and who has them.
 Signatures repeat the defaults, which scikit-learn reads there; a test compares them.
 """
 
@@ -51,17 +51,17 @@ PARAMETERS = {
     "min_era_coverage": Parameter(
         0.1, [Interval(Real, 0, 1, closed="right")], "float", """
         Minimum share of the training eras, in (0, 1], that a split must cover. The
-        default, and that of `min_gain_share`, were chosen on public data. The papers'
-        rule, of which trees end early where eras are small, is the criterion's: with
-        ``split_criterion=Directional(rule="every_era")`` both are overridden by 1 and
-        0. 'gain' ignores it.
+        defaults of this parameter and of `min_gain_share` were chosen on public data. A
+        criterion can have the papers' rule, with which trees end early where eras are
+        small: ``split_criterion=Directional(rule="every_era")`` replaces the two
+        parameters by 1 and 0. 'gain' ignores `min_era_coverage`.
         """),
     "min_gain_share": Parameter(
         0.5, [Interval(Real, 0, 1, closed="both")], "float", """
-        Restricts the criterion to splits whose pooled gain (that over all rows) is at
-        least this share, in [0, 1], of the largest in the node. If the criterion admits
-        none of them, the node takes the split with the largest gain. So no split gives
-        up more than ``1 - min_gain_share`` of the gain, and trees grow as large as with
+        Restricts the criterion to splits whose pooled gain (over all rows) is at least
+        this share, in [0, 1], of the largest in the node. If the criterion admits none
+        of them, the node takes the split with the largest gain. So no split gives up
+        more than ``1 - min_gain_share`` of the gain, and trees grow as large as with
         'gain'; nodes are expanded in the order of their pooled gains. 0 leaves the
         choice to the criterion, as in the papers; with 1, it only breaks ties.
         """),
@@ -93,22 +93,22 @@ PARAMETERS = {
     "era_weighting": Parameter(
         "rows", [StrOptions({"rows", "equal"}), Recency, GroupDRO],
         "{'rows', 'equal'} or object", """
-        Weight of an era in all sums over rows: that of its rows, the same for all eras,
-        or as in :class:`~sklearn_era.effects.Recency` and, for boosters,
-        :class:`~sklearn_era.effects.GroupDRO`. All but 'rows' need `eras` in ``fit``.
-        The weights multiply `sample_weight` and keep the sum of all weights: the model
-        is that of a fit with the product as `sample_weight` (but a `BinnedDataset`
-        keeps its bins). All eras count, also those held out by early stopping; of
-        a dict of labels, a forest takes the first.
+        Weight of an era in all sums over rows: the weight of its rows ('rows'), the
+        same for all eras ('equal'), or as in :class:`~sklearn_era.effects.Recency` and,
+        for boosters, :class:`~sklearn_era.effects.GroupDRO`. All but 'rows' need `eras`
+        in ``fit``. The weights multiply `sample_weight` and keep the sum of all
+        weights: the model is that of a fit with the product as `sample_weight` (but a
+        `BinnedDataset` keeps its bins). All eras count, also eras held out by early
+        stopping; in a dict of labels, a forest takes the first.
         """),
     "leaf_shrinkage": Parameter(
         None, [StrOptions({"eras"}), None], "{'eras'} or None", """
         With 'eras', shrinks the value v of a leaf towards 0, the more it differs
         between eras. Needs `eras` in ``fit``. With monotonic constraints all leaves of
         a tree are shrunk by the mean factor, which keeps their order; with a single era
-        none is. The factor is ``A / (A + var(v))``: var(v) is estimated by moments from
-        the values ``-G_j / H_j`` of the eras [1]_, and A is the variance about 0 of the
-        values of the tree's leaves, less the mean of var(v) [2]_.
+        no leaf is shrunk. The factor is ``A / (A + var(v))``: var(v) is estimated by
+        moments from the values ``-G_j / H_j`` of the eras [1]_, and A is the variance
+        about 0 of the values of the tree's leaves, less the mean of var(v) [2]_.
         """, is_of_forests=False),
     "era_effects": Parameter(
         None, [StrOptions({"intercept"}), Intercepts, None],
@@ -122,8 +122,8 @@ PARAMETERS = {
         None, ["array-like", Mapping, None],
         "array-like of shape (n_features,), mapping or None", """
         Penalises the splits of features: numbers of 0 or more, by the columns of X, or
-        a mapping from column names or indices, in which all others have 0. With 0.2, a
-        feature splits a node only if its key exceeds all others by a fifth of the
+        a mapping from column names or indices; columns that it lacks have 0. With 0.2,
+        a feature splits a node only if its key exceeds all others by a fifth of the
         largest; 1 or more excludes it as if X did not have it, from draws of features
         too. None or zeros change nothing. With any positive penalty, 'gain' uses the
         kernel of the other criteria.
@@ -144,10 +144,10 @@ PARAMETERS = {
         1.0, [Interval(Real, 0, 1, closed="right")], "float", """
         Share of the features, in (0, 1], drawn at random for each tree, with every
         criterion: ``max(1, ceil(colsample_bytree * n_features))`` of them, without
-        replacement. No histogram is built for the others, which saves most of the time
-        of a tree of many rows. `max_features` draws among the features of the tree,
-        anew at each split. In multiclass classification, each tree of an iteration
-        draws its own.
+        replacement. No histogram is built for other features, which saves most of the
+        time of a tree of many rows. `max_features` draws among the features of the
+        tree, anew at each split. In multiclass classification, each tree of an
+        iteration draws its own.
         """, is_of_forests=False),
     "n_jobs": Parameter(
         None, N_JOBS_CONSTRAINTS, "int or None", """
@@ -204,7 +204,7 @@ _OF_LIGHTGBM = {
 def stores_parameters(
     init: Callable[_P, None], defaults: Mapping[str, Any] = MappingProxyType({})
 ) -> Callable[_P, None]:
-    """Decorate a constructor: it stores its arguments; `defaults` replace its own."""
+    """Decorate a constructor to store arguments; `defaults` replace its defaults."""
     known = signature(init)
     known = known.replace(
         parameters=[

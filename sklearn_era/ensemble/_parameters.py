@@ -28,7 +28,7 @@ _WITHOUT_ERAS = {"era_weighting": "rows", "leaf_shrinkage": None, "era_effects":
 
 
 def uses_of_eras(estimator: BaseEstimator, is_plain_gain: bool) -> dict[str, Any]:
-    """Return the parameters whose values need eras, each with a value that does not."""
+    """Return the parameters whose values need eras, and a value that needs none."""
     uses = {} if is_plain_gain else {"split_criterion": "gain"}
     return uses | {
         name: default

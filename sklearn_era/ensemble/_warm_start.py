@@ -73,7 +73,7 @@ class PreviousFit(NamedTuple):
             )
 
     def check_same_draws(self, forest: BaseEstimator) -> None:
-        """Raise ValueError if existing trees' rows could not be drawn once more."""
+        """Raise ValueError if the rows of existing trees cannot be drawn once more."""
         if forest._draws != self.draws or not self._has_same_bins(forest):
             raise ValueError(
                 f"oob_score={forest.oob_score!r} draws the rows of the trees that "
@@ -83,7 +83,7 @@ class PreviousFit(NamedTuple):
             )
 
     def warn_of_other_bins(self, booster: BaseEstimator) -> None:
-        """Warn if rows have other bins than those on which the trees were grown."""
+        """Warn if rows have other bins than in the fit that grew the trees."""
         if not self._has_same_bins(booster):
             warn_user(
                 "X makes other bins than the rows that the trees which warm_start=True "

@@ -129,7 +129,7 @@ def decorrelated_partition(
 
 def _sums(X: Array, weights: Array) -> list[Array]:
     """Return each era's sums of 1, x and x xᵀ over the rows x of X, weighted by
-    `weights` of shape (n_rows, n_eras).
+    `weights`, of shape (n_rows, n_eras).
     """
     products = [(X * w[:, np.newaxis]).T @ X for w in weights.T]
     return [weights.sum(axis=0), weights.T @ X, np.array(products)]
@@ -155,10 +155,10 @@ def _best_moves(
     X: Array, labels: Array, counts: Array, means: Array, scales: Array, R: Array,
     _: float,
 ) -> tuple[Array, Array]:  # fmt: skip
-    """Return the best era for each row, and M p (p-1) / 2 times what the move adds to
-    J, to first order. A row that enters era e, where its standard scores are z, adds
-    ``(Σ_{j≠k} R_jk z_j z_k - Σ_j z_j² Σ_{k≠j} R_jk²) / n_e``, with n_e rows in it; a
-    row that leaves takes the same away.
+    """Return the best era for each row and, to first order, what the move there adds to
+    J, times M p (p-1) / 2. A row that enters era e of n_e rows, where its standard
+    scores are z, adds ``(Σ_{j≠k} R_jk z_j z_k - Σ_j z_j² Σ_{k≠j} R_jk²) / n_e``; a row
+    that leaves the era subtracts it.
     """
     z = (X[:, np.newaxis] - means) / scales  # (n_rows, n_eras, n_features)
     slopes = (np.einsum("nej,ejk->nek", z, R, optimize=True) * z).sum(axis=2)
@@ -171,9 +171,9 @@ def _best_moves(
 def _allowed(
     wanted: Array, sources: Array, targets: Array, counts: Array, least: int
 ) -> Iterator[list[int]]:
-    """Yield lists of moves that leave every era `least` rows or more. A row of an era
-    that can spare none waits for a row that comes in exchange: both moves are in one
-    list.
+    """Yield lists of moves that leave every era at least `least` rows. If an era can
+    spare no row, a row of it waits for a row that comes in exchange: both moves are in
+    one list.
     """
     counts = counts.astype(int)
     waiting: dict[tuple[int, int], list[int]] = defaultdict(list)

@@ -18,7 +18,7 @@ _VALUES = {
 
 
 class EraCalibrationDisplay:
-    """Forest plots of calibration: a row an era, the pooled value and the next era.
+    """Forest plots of calibration: rows of eras, the pooled value and the next era.
 
     Parameters
     ----------
@@ -30,7 +30,7 @@ class EraCalibrationDisplay:
     displays_ : dict of str to EraScoreDisplay
         The forest plot of each value.
     figure_ : matplotlib Figure
-        Where they are.
+        The figure of the plots.
 
     Examples
     --------
@@ -49,7 +49,7 @@ class EraCalibrationDisplay:
         self, axes: Any = None, *, values: Any = ("in_the_large", "slope"),
         **kwargs: Any,
     ) -> Self:  # fmt: skip
-        """Draw forest plots side by side, with a line where there is no error.
+        """Draw forest plots side by side, each with a line at perfect calibration.
 
         Parameters
         ----------

@@ -12,8 +12,8 @@ def stability_index(
     bins: NDArray[np.intp], codes: NDArray[np.intp], is_reference: NDArray[np.bool_]
 ) -> Array:
     """Return the population stability index of each set of rows against all other rows
-    of the reference; NaN if either is empty. If one side has no row in a bin, it counts
-    as having half a row there.
+    of the reference; NaN if one side is empty. A bin without rows on one side counts as
+    half a row there.
     """
     filled, bins = np.unique(bins, return_inverse=True)
     n = np.zeros((is_reference.size, filled.size))
@@ -31,7 +31,7 @@ def distances(
     values: Array, codes: NDArray[np.intp], is_reference: NDArray[np.bool_]
 ) -> Array:
     """Return the Kolmogorov-Smirnov distance of each set of rows from all other rows of
-    the reference; NaN if either is empty. Missing values are left out.
+    the reference; NaN if one side is empty. Missing values are left out.
     """
     found = np.full(is_reference.size, np.nan)
     known = ~np.isnan(values)

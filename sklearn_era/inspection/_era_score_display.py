@@ -217,7 +217,7 @@ class EraScoreDisplay:
         cls, forecast: EraScoreForecast, *, score_name: str = "score",
         kind: str = "forest", ax: Axes | None = None, **kwargs: Any,
     ) -> EraScoreDisplay:  # fmt: skip
-        """Draw what a forecast was fitted to, and the forecast: a forest plot.
+        """Draw a forecast and the scores that it was fitted to: a forest plot.
 
         Parameters
         ----------
@@ -293,7 +293,7 @@ class EraScoreDisplay:
         scoring: Scoring = None, sample_weight: ArrayLike | None = None,
         score_name: str | None = None, ax: Axes | None = None, **kwargs: Any,
     ) -> EraScoreDisplay:  # fmt: skip
-        """Score a fitted model in each era, and draw that.
+        """Score a fitted model in each era, and draw the scores.
 
         Parameters
         ----------
@@ -349,7 +349,7 @@ class EraScoreDisplay:
         sample_weight: ArrayLike | None = None, n_resamples: int = 0,
         score_name: str | None = None, ax: Axes | None = None, **kwargs: Any,
     ) -> EraScoreDisplay:  # fmt: skip
-        """Score predictions in each era, and draw that.
+        """Score predictions in each era, and draw the scores.
 
         Parameters
         ----------

@@ -1,4 +1,4 @@
-"""The scorer of an era's rows."""
+"""The scorer for the rows of one era."""
 
 from typing import Any
 

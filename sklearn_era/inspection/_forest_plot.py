@@ -1,4 +1,4 @@
-"""Scores of eras as a forest plot: a row an era, and what is said of all of them."""
+"""Scores of eras as a forest plot: one row for each era, and summaries of all eras."""
 
 from typing import Any
 
@@ -14,8 +14,8 @@ _SPACE = "\u2007"  # as wide as a digit
 
 
 def next_text(forecast: EraScoreForecast, error: float | None) -> str:
-    """Return a note on the next era's interval: whether it is for a measured score,
-    with a sampling error, or for the true score.
+    """Return a note on the next era's interval: whether the interval is for a measured
+    score, with a sampling error, or for the true score.
     """
     if error is None:
         return ", measured" if forecast.sampling_error_ > 0 else ""
@@ -27,10 +27,10 @@ def draw_forest(
     forecast: EraScoreForecast | None, style: Any, *, counts: Any = None,
     numbers: bool = True, next_error: float | None = None,
 ) -> tuple[Any, Any, Any]:  # fmt: skip
-    """Draw scores with error bars and, of a forecast, the pooled mean as a diamond, as
-    wide as its 95 % interval, and the next era as a band. With `numbers`, print scores,
-    intervals and `counts` of rows at the right. Return what draws scores, bars and the
-    next era.
+    """Draw scores with error bars and, given a forecast, the pooled mean as a diamond,
+    as wide as its 95 % interval, and the next era as a band. With `numbers`, print
+    scores, intervals and `counts` of rows at the right. Return the artists of scores,
+    bars and the next era.
     """
     rows = np.arange(scores.size)
     style = {"color": BLUE, "marker": "s", "linestyle": "none", "zorder": 3} | style

@@ -78,16 +78,16 @@ class EraStabilityDisplay(_HeatMap):
     def plot(
         self, ax: Any = None, *, max_features: int = 30, **kwargs: Any
     ) -> "EraStabilityDisplay":
-        """Draw the features by their p-values, those that turn in bold.
+        """Draw features by ascending p-value, with features that turn in bold.
 
-        Colors end where a tenth of the effects is larger.
+        The color scale ends where a tenth of the effects is larger.
 
         Parameters
         ----------
         ax : matplotlib Axes, default=None
             Where to draw; None makes a figure.
         max_features : int, default=30
-            The most features to draw, those on top.
+            How many features to draw at most, from the top on.
         **kwargs : dict
             Passed to the ``imshow`` of the axes.
 

@@ -101,7 +101,7 @@ def plot_tree(
 
 
 def draw_eras(ax: Any, x: float, level: float, effects: Any, color: Any) -> None:
-    """Draw an arrow for each era, the first on top; of many eras, a histogram."""
+    """Draw an arrow for each era, the first on top; for many eras, a histogram."""
     top, height, n_eras = level + _TOP, _BOTTOM - _TOP, effects.size
     lengths = -0.4 * effects / (np.abs(effects).max() or 1.0)
     ax.vlines(x, top, top + height, color=color, linewidth=0.5, alpha=0.5)

@@ -35,8 +35,8 @@ _N_PANELS, _N_NODES, _TOLERANCE = (1, 4, 32, 256), 16, 1e-10
 
 
 def explain(model: BaseEstimator, X: Table, background: Table | None) -> Sums:
-    """Return the Shapley values of a model's raw predictions, the base, and rows as the
-    model reads them; of an average, on the scale of its link.
+    """Return the Shapley values of a model's raw predictions, the base value, and rows
+    as the model reads them; for an average, on the scale of its link.
     """
     if isinstance(model, BaseHistGradientBoosting):
         check_is_fitted(model)
@@ -160,7 +160,7 @@ def _proportions(raw: Array) -> tuple[Array, Array]:
 
 
 def _of_sources(model: BaseEstimator, values: Array, base: Array, data: Array) -> Sums:
-    """Return `Sums` with encoded columns' values added to their columns of X."""
+    """Return `Sums`, with the values of encoded columns added to their columns of X."""
     if values.shape[1] > (n := model.n_features_in_):
         values, encoded = values[:, :n].copy(), values[:, n:]
         sources = model.encoder_._columns
@@ -193,8 +193,8 @@ def _of_trees(model: BaseEstimator, X: Table, background: Table | None) -> Sums:
 
 
 class _Additive(NamedTuple):
-    """Shapley values of a linear member: what each column adds to its raw predictions,
-    less the mean of that over the background.
+    """Shapley values of a linear member: what each column adds to the member's raw
+    predictions, less the mean over the background.
     """
 
     name: str

@@ -96,7 +96,7 @@ def check_replay_data(
 
 def replay_trees(estimator: BaseEstimator, data: ReplayData) -> Iterator[TreeSums]:
     """Yield a `TreeSums` for each tree of a fit that is run again over `data`.
-    Gradients are those at the sum of a booster's earlier trees, or at the mean of a
+    Gradients are taken at the sum of a booster's earlier trees, or at the mean of a
     forest tree's rows.
     """
     if hasattr(estimator, "_era_intercepts"):
@@ -144,7 +144,7 @@ def _leaves_by_tree(
 
 
 class _BoostingGradients:
-    """A booster's gradients: those of the loss at the sum of all earlier trees."""
+    """A booster's gradients: of the loss, at the sum of all earlier trees."""
 
     def __init__(
         self, estimator: BaseEstimator, data: ReplayData, n_threads: int
@@ -184,7 +184,7 @@ class _BoostingGradients:
 
 
 class _ForestGradients:
-    """A forest's gradients: those of the squared error at the mean of a tree's rows."""
+    """A forest's gradients: of the squared error, at the mean of a tree's rows."""
 
     def __init__(
         self, estimator: BaseEstimator, data: ReplayData, n_threads: int

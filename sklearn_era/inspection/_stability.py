@@ -218,8 +218,8 @@ def _prices(
     estimator: BaseEstimator, X: Table, y: ArrayLike, params: Mapping[str, Any],
     result: Bunch, options: Any, progress: Progress,
 ) -> dict[str, list[Any]]:  # fmt: skip
-    """Return by how much the score changes, in known and in new eras, if a model does
-    without features that turn: one by one, and all together.
+    """Return by how much the score changes, in known and in new eras, if a model lacks
+    the features that turn: one by one, and all together.
     """
     turning, features = np.flatnonzero(result.turns), np.arange(result.turns.size)
     ranked = turning[np.argsort(result.p_value[turning], kind="stable")]

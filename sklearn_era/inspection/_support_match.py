@@ -40,7 +40,7 @@ def support_match(
     categorical_features: ColumnChoice = "from_dtype", n_bins: int = 10,
     min_samples: int = 1, as_frame: bool = False,
 ) -> Bunch:  # fmt: skip
-    """Measure how far eras cover the same values of each feature, and how it drifts.
+    """Measure how far eras cover the same values of each feature, and its drift.
 
     A split that is to hold in every era needs rows of every era on both sides, so that
     eras have to cover the same values. After [1]_, section 6.2, a numeric feature is

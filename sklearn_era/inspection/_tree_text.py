@@ -168,8 +168,8 @@ def export_graphviz(
     Returns
     -------
     dot : str
-        For ``graphviz.Source(dot)`` or the program ``dot``, with the texts of
-        `export_text`, whose errors it raises.
+        For ``graphviz.Source(dot)`` or the program ``dot``, with the texts and the
+        errors of `export_text`.
 
     Examples
     --------

@@ -1,5 +1,5 @@
-"""Effects of features out of era, and a test of whether these have both signs. Scores
-of bins come from one half of the rows and effects from the other, and vice versa.
+"""Effects of features in eras left out, and a test of whether effects have both signs.
+Scores of bins come from one half of the rows, effects from the other, and vice versa.
 """
 
 from collections import Counter
@@ -60,9 +60,9 @@ def measure_in_folds(
     eras: EncodedEras, weights: Any, cv: Folds, n_jobs: int | None,
     rng: np.random.RandomState, name: str, progress: Progress,
 ) -> tuple[list[Any], list[Any]]:  # fmt: skip
-    """Return two or more folds of whole eras, and a list of what ``measure(model,
-    train, test, seed)`` returns for each, with a model fitted to the fold's rows
-    `train`.
+    """Fit a model in two or more folds of whole eras. Return the folds, and a list of
+    what ``measure(model, train, test, seed)`` returns in each fold, for the model
+    fitted to the rows `train`.
     """
     out_of_era.check_enough(eras, False, name)
     folds = out_of_era.split_eras(cv, X, y, eras, False, name)
@@ -114,7 +114,7 @@ def _measure_fold(
     seed: int,
 ) -> tuple[Array, Array]:  # fmt: skip
     """Return importances (rises of the loss) by feature and era, and residuals of
-    predictions that do without each feature.
+    predictions made without each feature.
     """
     rng = np.random.default_rng(seed)
     rows, target = _safe_indexing(X, test), targets[test]
@@ -161,9 +161,9 @@ def find_turning(
     columns: Sequence[Column], eras: EncodedEras, measured: Any, are_ordered: bool,
     rng: np.random.RandomState,
 ) -> dict[str, Array]:  # fmt: skip
-    """Return a dict: `effects` and `errors` by era and feature, and by feature the
-    `p_value` of all effects having one sign, and `n_merged`, the number of eras in a
-    block.
+    """Return a dict: by era and feature, `effects` and their `errors`; by feature, the
+    `p_value` of the hypothesis that all effects have one sign, and `n_merged`, the
+    number of eras in a block.
     """
     order = np.lexsort((measured.rows, eras.codes[measured.rows]))
     rows, n_eras = measured.rows[order], eras.labels.size
@@ -198,7 +198,7 @@ def make_design(
 ) -> Design:
     """Return a `Design` for rows that are sorted by era: halves, made of blocks of rows
     in turn; shifts along the rows of an era; and, if eras are ordered, blocks of
-    neighbouring eras, merged to half as many again and again, down to two.
+    neighbouring eras, whose number is halved again and again, down to two.
     """
     counts = np.bincount(codes, minlength=n_eras)
     is_used = (counts >= _LEAST_ROWS)[codes]
@@ -216,9 +216,9 @@ def make_design(
 def turning_of(
     rows: Rows, n_eras: int, design: Design
 ) -> tuple[Array, Array, float, int]:
-    """Return a feature's effects by era, positive if of the sign of the effect in all
-    eras together; their standard errors; the p-value of all effects having one sign, by
-    blocks of 1, 2, 4, ... eras; and the number of eras in the block of the least one.
+    """Return a feature's effects by era, positive where they have the sign of the
+    pooled effect; their standard errors; the p-value of all effects having one sign, by
+    blocks of 1, 2, 4, ... eras; and how many eras are in a block of the least p-value.
     """
     rows = rows.take(design.is_used)
     if not rows.codes.size:
@@ -257,8 +257,8 @@ def _merge(sums: Array, starts: Codes) -> tuple[Array, Array]:
 
 
 def _inflation(of_shifts: Array, starts: Codes, n_rows: float) -> float:
-    """Return how much larger than for independent rows the variance of effects is, as
-    the effects of shifted values show; 1 or more.
+    """Return the factor, 1 or more, by which effects vary more than with independent
+    rows, as the effects of shifted values show.
     """
     effects, errors = _merge(of_shifts, starts)
     z = effects[errors > 0] / errors[errors > 0]
@@ -349,7 +349,7 @@ def _slopes(scores: Array, rows: Rows, n_eras: int) -> tuple[Array, Array]:
 
 def qualitative(effects: Array, errors: Array) -> float:
     """Return the p-value of the hypothesis that all effects have one sign (Gail, Simon
-    1985). Effects on that side by more than an error are left out (Zhao, Small, Su
+    1985). Effects of this sign, larger than their error, are left out (Zhao, Small, Su
     2019).
     """
     known = np.isfinite(effects) & (errors > 0)

@@ -172,8 +172,8 @@ def _feature_names(
 
 
 class _Categories(NamedTuple):
-    """The categories of a feature: their bins, and their numbers in LightGBM. If there
-    are `levels`, the categories of a pandas column, numbers are places in them.
+    """The categories of a feature: their bins, and their numbers in LightGBM. With
+    `levels`, those of a pandas column, a category's number is its place in `levels`.
     """
 
     bins: NDArray[np.intp]
@@ -306,7 +306,7 @@ def _tree_lines(
 
 def _bitset(tree: object, split: Any, categories: list[_Categories]) -> NDArray[Any]:
     """Return 32-bit words with a bit for each category of a split, at its number in
-    LightGBM: 1 for those that LightGBM is to send to the left.
+    LightGBM: 1 if LightGBM is to send the category to the left.
     """
     bins, numbers, _ = categories[split["feature_idx"]]
     numbers = numbers[listed_categories(tree, split, bins)]

@@ -146,8 +146,8 @@ def _add_node(
 
 def _mend_nodes(model: BaseEstimator, attributes: dict[str, Any]) -> None:
     """Replace splits by categories, which skl2onnx takes for thresholds, by chains of
-    comparisons, in `attributes` itself. Each compares with one of the categories that
-    go to another side than missing and unknown values.
+    comparisons, in `attributes` itself. Each comparison is with a category that goes to
+    the side to which missing and unknown values do not go.
     """
     trees = list(chain.from_iterable(model._predictors))
     columns, categories = column_of_feature(model), categories_of_features(model)

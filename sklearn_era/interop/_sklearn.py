@@ -142,7 +142,7 @@ def to_sklearn(
 
 def as_vote(model: BaseEstimator, convert: Callable[[Any], Any]) -> Any:
     """Return an average as scikit-learn's fitted vote of its members, each converted by
-    `convert`; raise ValueError for members that cannot be.
+    `convert`; raise ValueError for members that cannot be converted.
     """
     check_is_fitted(model)
     if vars(model).get("_encoded"):
@@ -194,7 +194,7 @@ def _is_of_this_package(scoring: Scoring) -> bool:
 
 
 def check_model(model: BaseEstimator, classes: Any = BaseHistGradientBoosting) -> None:
-    """Raise an error unless `model` is fitted, of `classes`, no forest classifier."""
+    """Refuse a model that is unfitted, not of `classes`, or a forest classifier."""
     refuse_forest_classifier(model)
     if not isinstance(model, classes):
         raise TypeError(

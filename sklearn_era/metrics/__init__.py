@@ -1,4 +1,4 @@
-"""Scores of a model era by era, numbers made of them, and scorers that use them."""
+"""Scores of a model era by era, aggregates of these scores, and scorers."""
 
 from typing import TYPE_CHECKING
 

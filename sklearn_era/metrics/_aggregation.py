@@ -1,4 +1,4 @@
-"""Aggregation of the scores of many eras to one number."""
+"""Aggregation of the scores of many eras into one number."""
 
 from collections.abc import Callable
 from numbers import Real
@@ -73,8 +73,8 @@ def aggregate(
 def check_direction(
     aggregation: Any, greater_is_better: bool | None, name: str, what: str = ""
 ) -> None:
-    """Raise ValueError if an aggregation depends on whether greater values are better
-    and that is unknown, or if it makes sense for scores alone and the metric is an
+    """Raise ValueError if an aggregation depends on whether greater values are better,
+    which is unknown, or if the aggregation suits scores alone and the metric is an
     error.
     """
     if callable(aggregation) or aggregation in ("mean", "std"):

@@ -81,7 +81,7 @@ class EraComparison:
 
     @property
     def pooled(self) -> PooledScore:
-        """The mean difference of eras, weighted by errors and taken as independent."""
+        """Mean difference over independent eras, weighted by their errors."""
         errors = None if np.isnan(self.standard_errors).all() else self.standard_errors
         pooled = EraScoreForecast("none").fit(self.differences, errors).pooled_
         assert pooled is not None  # of one column of eras
@@ -93,7 +93,7 @@ class EraComparison:
         Parameters
         ----------
         level : float, default=0.95
-            The probability to contain the mean over all possible eras.
+            The probability that the interval contains the mean over all possible eras.
 
         Returns
         -------
@@ -105,7 +105,7 @@ class EraComparison:
         return float(self.mean - half), float(self.mean + half)
 
     def to_frame(self) -> pd.DataFrame:
-        """Return a pandas table with a row an era.
+        """Return a pandas table with one row for each era.
 
         Returns
         -------

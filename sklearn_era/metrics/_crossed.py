@@ -24,8 +24,8 @@ _FAR = 12.0  # log densities so far below the largest do not count
 
 
 class Equations(NamedTuple):
-    """Henderson's mixed-model equations, for given variances of rows and residuals.
-    Effects of rows are eliminated; columns are in coordinates that are not correlated.
+    """Henderson's mixed-model equations, for given variances of rows and residuals. The
+    effects of rows are eliminated; columns are rotated to uncorrelated coordinates.
     """
 
     information: Array  # on each coordinate
@@ -36,8 +36,8 @@ class Equations(NamedTuple):
 
     def at(self, columns: Array) -> tuple[Array, Array, Array]:
         """Return, for each variance of columns: the posterior variance of each
-        coordinate; ``x' V^-1 y`` of all pairs of ones, scores and the indicator; and
-        ``log |V|``.
+        coordinate; ``x' V^-1 y`` for all pairs of three vectors (ones, scores, the
+        indicator); and ``log |V|``.
         """
         ratios = 1 + np.multiply.outer(columns, self.information)
         left, n = columns[:, np.newaxis] / ratios, len(self.gram)
@@ -235,9 +235,9 @@ class CrossedEras:
         return dict(zip([*names, "residual"], found, strict=True))
 
     def _weigh(self, shares: Any) -> Array:
-        """Return weights of all variances of the grid. Their prior matches
-        probabilities of a sum: of the variances of rows, columns and residuals, each
-        times its share in `shares` (Peers 1965).
+        """Return weights of all variances of the grid. Their prior matches the
+        probabilities of a weighted sum: the variances of rows, columns and residuals,
+        with the weights `shares` (Peers 1965).
         """
         of_residual = max(1, self._n - self._sizes.sum() + 1)
         freedom = np.append(self._sizes - 1, of_residual)

@@ -202,7 +202,7 @@ or (n_candidates, n_eras)
         return self._describe(model, self.scores_.size, errors)
 
     def _fit_pairs(self, values: Array, axes: Any, standard_errors: Any) -> Any:
-        """Fit to scores of pairs, a group and an era; set attributes, return self."""
+        """Fit to scores of pairs (group, era); set attributes, and return self."""
         time, groups = axes.time, axes.groups
         errors = read_errors(standard_errors, values, values.ndim == 1, "pair")
         pairs = zip(*(as_objects(x.decode()) for x in (time, groups)), strict=True)
@@ -229,7 +229,7 @@ or (n_candidates, n_eras)
         return self._describe(model, shape[1], errors)
 
     def _describe(self, model: Any, n_eras: int, errors: Array) -> "EraScoreForecast":
-        """Store the model, set what it tells of the next era, and return self."""
+        """Store the model and what it says of the next era; return self."""
         self._model, self._n_eras = model, n_eras
         self.related_ = float(1 - model.weights[0])
         self.sampling_error_ = float(np.sqrt(np.mean(errors**2)))
@@ -337,7 +337,7 @@ or (n_candidates, n_eras)
         return min(1.0, max(0.0, 1 - ahead.below(float(self._link(threshold)))))
 
     def to_frame(self) -> "pd.DataFrame":
-        """Return a pandas table with a row an era, as a forest plot has it.
+        """Return a pandas table with one row for each era, as a forest plot shows it.
 
         Returns
         -------
@@ -360,7 +360,7 @@ or (n_candidates, n_eras)
     def eras_needed(
         self, width: float, level: float = 0.8, *, of: str = "next_era"
     ) -> float:
-        """Return how many eras make an interval as narrow as a width.
+        """Return how many eras are needed for an interval of at most this width.
 
         With M unrelated eras and ``V = spread_^2 + sampling_error_^2``, the widths are
         ``2 t_{M-1} sqrt(V (1 + 1 / M))`` for the next era, and ``2 t_{M-1}

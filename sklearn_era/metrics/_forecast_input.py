@@ -1,4 +1,4 @@
-"""What a forecast of scores is made of: the scores, their errors and their eras."""
+"""The input of a forecast of scores: the scores, their errors and their eras."""
 
 from numbers import Real
 from typing import Any
@@ -41,7 +41,7 @@ def read_pairs(scores: Any, eras: Any, order: Any) -> tuple[Array, EraAxes] | No
 
 def read_errors(errors: Any, scores: Array, has_right_shape: bool, one: str) -> Array:
     """Return the sampling errors of scores, 0 if None is given; raise ValueError unless
-    there is one for each `one`, an era or a pair.
+    each score has an error. In the message, `one` is "era" or "pair".
     """
     raw = errors.scores if isinstance(errors, EraScores) else errors
     raw = np.zeros(scores.shape[-1]) if raw is None else raw
@@ -58,7 +58,7 @@ def known_places(
     scores: Array, errors: Array, labels: NDArray[Any]
 ) -> NDArray[np.intp]:
     """Return the places of scores that are known and have a known error; warn of scores
-    without one. Raise ValueError if fewer than two are left, or for infinite ones.
+    without an error. Raise ValueError if fewer than two are left, or any is infinite.
     """
     is_lost = ~np.isnan(scores) & np.isnan(errors)
     places = np.flatnonzero(~np.isnan(scores) & ~is_lost)

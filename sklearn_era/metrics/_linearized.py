@@ -1,4 +1,4 @@
-"""What each row adds to a score, by which its standard error is in closed form."""
+"""The contribution of each row to a score, for standard errors in closed form."""
 
 from collections.abc import Callable
 from functools import partial

@@ -1,4 +1,4 @@
-"""Standard errors of a mean over eras: of independent ones, and of neighbours."""
+"""Standard errors of a mean over eras: over independent eras, and over neighbours."""
 
 import warnings
 from typing import Any
@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 def mean_and_error(differences: NDArray[np.float64]) -> tuple[Any, Any]:
     """Return means over the last axis, leaving out NaN, and their standard errors for
-    independent eras; these are NaN for fewer than two eras.
+    independent eras; the errors are NaN for fewer than two eras.
     """
     n_known = np.isfinite(differences).sum(axis=-1)
     with warnings.catch_warnings():

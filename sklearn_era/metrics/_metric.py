@@ -76,10 +76,10 @@ def find_direction(metric: Metric, greater_is_better: bool | None) -> bool | Non
 
 
 def take_by_row(row_params: Any, rows: Any) -> dict[str, Any]:
-    """Return the arguments in `row_params`, which have a value a row, for `rows`."""
+    """Return arguments of a metric, given as one value a row, for some `rows`."""
     return {x: _safe_indexing(y, rows) for x, y in (row_params or {}).items()}
 
 
 def is_number(value: Any) -> bool:
-    """Return whether a result is one real number, with NaN and infinity as such."""
+    """Return whether a result is one real number; NaN and infinity are numbers."""
     return np.ndim(value) == 0 and np.asarray(value).dtype.kind in "iuf"

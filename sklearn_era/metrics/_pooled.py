@@ -74,7 +74,7 @@ I2 68.5 %, Q 10.8 (p = 0.013)
         Parameters
         ----------
         level : float, default=0.95
-            The probability to contain the mean.
+            The probability that the interval contains the mean.
         test : {'knha', 'z'}, default='knha'
             By Student's t and the spread of the scores (Hartung, Knapp 2001), or by
             `standard_error` and the normal distribution, which is too narrow for few
@@ -101,7 +101,7 @@ I2 68.5 %, Q 10.8 (p = 0.013)
         Parameters
         ----------
         level : float, default=0.95
-            The probability to contain the deviation between all possible eras.
+            The probability that the interval contains `tau` of all possible eras.
 
         Returns
         -------

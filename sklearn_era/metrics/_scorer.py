@@ -104,7 +104,7 @@ list/tuple of such str, default="predict"
 
 @dataclass(frozen=True)
 class _EraMetric:
-    """A metric by era, aggregated. It has the metric's parameters, and `eras`."""
+    """A metric by era, aggregated, with the metric's parameters and `eras`."""
 
     metric: Metric
     eras: str | None  # a column of X

@@ -87,7 +87,7 @@ def correlations(places: Array, to: Array, rho: float, slope: float) -> Array:
 
 
 class Filtered(NamedTuple):
-    """What a Kalman filter finds, by spread, about vectors with a value an era."""
+    """Results of a Kalman filter, by spread, for vectors of one value an era."""
 
     products: Array  # x' V^-1 x, of shape (n_vectors, n_vectors, n_spreads)
     log_determinant: Array
@@ -98,9 +98,9 @@ class Filtered(NamedTuple):
 def kalman_filter(
     vectors: Array, errors: Array, decay: Array, squares: Array
 ) -> Filtered:
-    """Return what a Kalman filter (Kalman 1960) finds for vectors, if eras resemble the
-    era before by `decay` and have variances `squares` beside sampling errors. The
-    matrix V = S + T² K is never formed.
+    """Run a Kalman filter (Kalman 1960) over vectors, and return its results. Eras
+    resemble the era before by `decay`, and have variances `squares` beside sampling
+    errors. The matrix V = S + T² K is never formed.
     """
     n, n_spreads = len(vectors), squares.size
     products, last = np.zeros((n, n, n_spreads)), np.zeros((n, n_spreads))
@@ -128,8 +128,8 @@ def least_errors(scores: Array, errors: Array) -> Array:
 
 
 class RelatedEras:
-    """The model of `EraScoreForecast` for one matrix K of correlations of eras. Spreads
-    T are those where Cochran's Q, ``e' (S + T² K)^-1 e`` with S = diag(se²), is a
+    """The model of `EraScoreForecast` for one matrix K of correlations of eras. At each
+    of its spreads T, Cochran's Q, ``e' (S + T² K)^-1 e`` with S = diag(se²), is a
     quantile of chi-squared. Where Q is below the quantile even at T = 0, covariances
     are multiplied by their ratio (Hartung, Knapp 2001), but not if scores are equal,
     and not the part of a new era's error that exceeds known errors.

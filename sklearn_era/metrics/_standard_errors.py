@@ -55,8 +55,8 @@ def sampling_error(
     rows: Rows, metric: Metric, params: Any, n_resamples: int, random_state: Any
 ) -> Any:
     """Return the standard error of a score or, for two predictions, of the second score
-    less the first; NaN if rows do not tell it. If a score is no number, return the
-    first score.
+    less the first; NaN if rows do not tell it. If either score is no number, return the
+    first score itself.
     """
     if rows.weights is not None:  # rows of weight 0 are none
         rows = rows.take(np.flatnonzero(rows.weights))
@@ -86,7 +86,7 @@ def sampling_error(
 
 def _unless_0(error: float, found: list[Any]) -> float:
     """Return the error of a score, or NaN if it is 0, as for a ROC curve's area of 1:
-    rows that score alike do not tell how much other rows would differ.
+    if all rows score alike, nothing tells how much other rows would differ.
     """
     is_0 = len(found) == 1 and error <= 1e-12 * max(1.0, abs(found[0]))
     return np.nan if is_0 else error

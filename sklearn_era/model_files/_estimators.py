@@ -298,7 +298,7 @@ def _restore_bins(encoder: OrdinalEncoder, bins: tuple[Any, ...]) -> None:
 
 
 def _bins(mapper: _BinMapper) -> dict[str, Any]:
-    """Return the parts of which `_bin_mapper` makes the bin mapper again."""
+    """Return the parts from which `_bin_mapper` makes the bin mapper again."""
     if type(mapper) is not _BinMapper:
         raise TypeError(f"the bin mapper {type(mapper).__qualname__}")
     known = vars(_BinMapper()).keys() | {x for x in vars(mapper) if x[-1] == "_"}

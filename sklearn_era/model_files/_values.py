@@ -39,8 +39,8 @@ class ValueWriter:
         self._n_arrays = 0
 
     def encode(self, value: Any) -> Any:
-        """Return what JSON holds of a value, and write its arrays; raise TypeError for
-        a type that files cannot hold.
+        """Return a value as JSON holds it, and write its arrays; raise TypeError for a
+        type that files cannot hold.
         """
         kind = type(value)
         if value is None or kind in (bool, int, str):
@@ -119,7 +119,7 @@ class ValueReader:
         self._read: set[int] = set()
 
     def decode(self, node: object) -> Any:
-        """Return the value that was encoded as this JSON."""
+        """Return the value that `encode` turned into this JSON."""
         if isinstance(node, list):
             return [self.decode(item) for item in node]
         if not isinstance(node, dict):

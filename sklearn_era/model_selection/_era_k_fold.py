@@ -14,7 +14,7 @@ from .._eras import read_eras
 
 
 class EraKFold(StratifiedKFold):
-    """Env K-folds: the rows of each era in K folds, a part of each to test on.
+    """Cross-validator that splits the rows of each era into K folds (Env K-folds).
 
     Split k tests on the k-th part of every era, and trains on the others: a
     :class:`~sklearn.model_selection.StratifiedKFold` whose classes are eras.

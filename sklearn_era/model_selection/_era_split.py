@@ -257,7 +257,7 @@ class EraSplit(BaseCrossValidator):
         Returns
         -------
         n_splits : int
-            The number of blocks in time, times that of folds of groups.
+            The number of blocks in time times the number of folds of groups.
         """
         axes = self._read(None, groups)
         n_folds = self.n_group_folds if axes.groups else 1
@@ -303,7 +303,7 @@ class EraSplit(BaseCrossValidator):
             given["test_size"] = max(1, n_left // (self.n_splits + 1))
 
         def first_within(size: Duration, place: int, n_times: int = 1) -> int:
-            """Return the first era nearer to the era `place` than `n_times` a size."""
+            """Return the first era less than `n_times` sizes before era `place`."""
             at = times if isinstance(size, _TIMES) else range(n_eras)
             return bisect_right(at, at[place] - n_times * _length_of(size, "gap"))
 

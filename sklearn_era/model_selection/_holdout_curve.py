@@ -1,4 +1,4 @@
-"""Curves of the score in eras held out: over a parameter, or over the oldest era."""
+"""Curves of scores in test eras: over a parameter, or over the oldest training era."""
 
 from __future__ import annotations
 
@@ -163,8 +163,9 @@ def _fit_and_score(
 class HoldoutCurveDisplay(ValidationCurveDisplay):
     """The curve of :func:`holdout_curve`, as scikit-learn draws validation curves.
 
-    The mean over test eras, and a standard deviation on both sides. All but
-    `from_estimator` is of :class:`~sklearn.model_selection.ValidationCurveDisplay`.
+    It shows the mean over test eras, and a standard deviation on both sides. Everything
+    but `from_estimator` is as in
+    :class:`~sklearn.model_selection.ValidationCurveDisplay`.
 
     Examples
     --------

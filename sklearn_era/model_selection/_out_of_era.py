@@ -91,7 +91,7 @@ def fit_arguments(
 
 
 def with_order(estimator: BaseEstimator, era_order: EraOrder) -> Any:
-    """Return a copy with this `era_order` wherever it has "auto" or a pair."""
+    """Return a copy with this `era_order` in place of each "auto" and each pair."""
     known = clone(estimator)
     names = [
         name
@@ -141,8 +141,8 @@ def check_divisible(X: Table, name: str) -> None:
 def check_rows(
     X: Any, y: Any, eras: Any, era_order: Any, name: str, *, axes: bool = False
 ) -> tuple[Any, NDArray[Any], Any, EncodedEras, bool]:
-    """Return X without eras, y, labels that rows can index (not all types can), the
-    labels encoded, and whether they are ordered.
+    """Return X without columns of eras, y, the labels as a type that rows can index,
+    the labels encoded, and whether these are ordered.
 
     With `axes`, two columns of labels are times and groups: see `read_known`.
     """
@@ -173,8 +173,8 @@ def folds_of_eras(
     horizon: Duration = 1, group: str = "new", tests_half: bool = False,
 ) -> Any:  # fmt: skip
     """Return a splitter into `cv` (or 5) folds, for codes of eras; with `tests_half`,
-    ordered folds test the last half of eras. Where durations or groups decide, return a
-    list of folds of rows.
+    ordered folds test the last half of eras. If a duration or groups matter, return a
+    list of folds of rows instead.
     """
     n_folds, n_eras = 5 if cv is None else int(cv), eras.labels.size
     if not are_ordered:

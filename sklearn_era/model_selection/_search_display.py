@@ -67,7 +67,7 @@ class EraSearchDisplay:
             )
 
     def plot(self, ax: Axes | None = None, **kwargs: Any) -> EraSearchDisplay:
-        """Draw the mean differences, and two standard errors, the first on top.
+        """Draw mean differences with two standard errors, the first candidate on top.
 
         Parameters
         ----------
@@ -105,7 +105,7 @@ class EraSearchDisplay:
     def from_search(
         cls, search: Any, *, ax: Axes | None = None, **kwargs: Any
     ) -> EraSearchDisplay:
-        """Draw the single candidates of a search, all but the plain model.
+        """Draw the single candidates of a search, without the plain model.
 
         Parameters
         ----------
@@ -121,7 +121,7 @@ class EraSearchDisplay:
         Raises
         ------
         ValueError
-            If the plain model is the only candidate, or none, as by ``rule='best'``.
+            If there are no other candidates, or no plain model (``rule='best'``).
         """
         check_is_fitted(search)
         results = search.cv_results_

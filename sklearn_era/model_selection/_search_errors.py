@@ -13,9 +13,8 @@ def mean_and_safe_error(
     differences: NDArray[np.float64], are_ordered: bool
 ) -> tuple[Any, Any]:
     """Return means over eras of differences (..., n_folds, n_eras), NaN where a fold
-    does not test an era, and the larger of two standard errors: the first takes
-    neighbours among ordered eras for related, the second all eras of a fold, as they
-    share a model.
+    does not test an era, and the larger of two standard errors. One takes neighbours
+    among ordered eras for related, the other all eras of a fold, which share a model.
     """
     by_era = mean_over_folds(differences)
     mean, error = mean_and_error(by_era)
@@ -33,9 +32,9 @@ def mean_over_folds(scores: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def _error_of_folds(differences: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return the standard error of a mean of terms that are independent only between
-    folds; NaN for one fold. If folds have equally many eras, it is the standard error
-    of the mean of the folds' means.
+    """Return the standard error of a mean of terms that depend on each other within
+    folds, not between folds; NaN for one fold. With as many eras in each fold, it is
+    the standard error of the mean of the folds' means.
     """
     is_known = np.isfinite(differences)
     n_known = np.maximum(is_known.sum(axis=(-2, -1)), 1)

@@ -110,7 +110,7 @@ class ScorerByEra:
         return "sample_weight" in signature(self.scorer).parameters
 
     def get_metadata_routing(self) -> Any:
-        """Return the requests of the inner scorer, with one for codes of eras added."""
+        """Return the requests of the inner scorer, and a request for codes of eras."""
         routing: Any = get_routing_for_object(self.scorer)
         own = routing
         if isinstance(routing, MetadataRouter):
@@ -163,13 +163,13 @@ def prediction(
             The input samples.
         eras : {rows} of shape (n_samples,), default=None
             Eras of the rows, for intercepts of eras, and transformers by era: labels,
-            or what ``fit`` takes. None takes those of the columns that ``fit`` named,
-            for models of known groups and transformers.
+            or what ``fit`` takes. None takes the eras in the columns that ``fit``
+            named, for models of known groups and transformers.
 
         Returns
         -------
         predicted : {array} of shape (n_samples,) or (n_samples, n_classes)
-            As the `{method}` of scikit-learn's models has them.
+            In the form that `{method}` of scikit-learn's models returns.
         """
     return predict
 

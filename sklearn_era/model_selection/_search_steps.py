@@ -84,7 +84,7 @@ class SearchByEra(GridSearchCV):
         return labels
 
     def _splits_eras(self) -> bool:
-        """Return whether `cv` is a number (or None), for folds of whole eras."""
+        """Return whether `cv` is a number or None, so that folds have whole eras."""
         return self.cv is None or isinstance(self.cv, Integral)
 
     def _get_routed_params_for_fit(self, params: dict[str, Any]) -> Any:
@@ -155,7 +155,7 @@ class SearchByEra(GridSearchCV):
     def _format_results(
         self, candidate_params: Any, n_splits: int, out: Any, more_results: Any = None
     ) -> dict[str, Any]:
-        """Return scikit-learn's results with the rule's columns; set `era_scores_`."""
+        """Return `cv_results_` with columns for the rule; set `era_scores_`."""
         results = super()._format_results(candidate_params, n_splits, out, more_results)
         scores = [fit["test_scores"] for fit in out]
         is_multimetric = isinstance(scores[0], dict)
@@ -176,8 +176,8 @@ class SearchByEra(GridSearchCV):
         return results
 
     def _compare(self, scores: NDArray[np.float64]) -> dict[str, NDArray[Any]]:
-        """Return the columns of `cv_results_` by which the rule chooses, from scores by
-        candidate, fold and era.
+        """Return the columns of `cv_results_` by which the rule chooses a candidate,
+        from scores by candidate, fold and era.
         """
         by_era = mean_over_folds(scores)
         with warnings.catch_warnings():

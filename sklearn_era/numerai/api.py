@@ -49,7 +49,7 @@ class Query(NamedTuple):
         return {"query": asked, "variables": variables}
 
     def read(self, data: Mapping[str, Any]) -> Any:
-        """Return the field's value in an answer; HttpFailure for another shape."""
+        """Return the field's value in an answer; HttpFailure for a wrong shape."""
         root = self.call.partition("(")[0]
         try:
             return getattr(_parts({root: self.shape})[1].model_validate(data), root)
@@ -174,7 +174,7 @@ class Numerai:
         return {x.name: x.id for x in models if x.tournament == _CLASSIC}
 
     def model_id(self, name: str, known: Mapping[str, str] | None = None) -> str:
-        """Return the id of a Classic model, by its name; `known` has ids by name."""
+        """Return the id of a Classic model by its name, found in `known` if given."""
         known = self.models() if known is None else known
         if name not in known:
             yours = f"Your models: {', '.join(sorted(known))}."

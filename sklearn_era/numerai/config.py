@@ -61,7 +61,7 @@ class Section(BaseModel):
 
     @classmethod
     def parse(cls, *layers: _Layer) -> Self:
-        """Return layers as one table, later over earlier ones, and checked."""
+        """Merge layers of settings into one checked table; later layers win."""
         values, origins = _merge(*layers)
         check_keys(origins, cls.model_fields)
         try:
@@ -304,7 +304,7 @@ def resolve(document: Mapping[str, Any]) -> Config:
 def _parse_models(
     given: Any, layers: Mapping[str, _Layer], defaults: Mapping[str, Any]
 ) -> Iterator[Model]:
-    """Yield models with all settings: shared ones, the model's, then each member's."""
+    """Yield models; their members' settings override the model's and shared ones."""
     for layer, model in _items("[[model]]", given, ("name", "predict", "member")):
         where, shared = layer[0], (layers["train"], layer)
         members, tables = [], model.pop("member", [{"name": "model"}])
@@ -336,7 +336,7 @@ def _items(where: str, given: Any, own: Sequence[str]) -> Iterator[tuple[_Layer,
 
 
 def _parse_train(defaults: Mapping[str, Any], *layers: _Layer) -> TrainSection:
-    """Return the settings of a fit; parameters are merged over all layers, too."""
+    """Return the settings of a fit from all layers; parameters are merged, too."""
     of = {"[train]": "[train.parameters]"}  # other names have two words
     own = [(of.get(x, f"{x} parameters"), y.get("parameters", {})) for x, y in layers]
     _, origins = _merge(*own)
@@ -361,7 +361,7 @@ def _parse_train(defaults: Mapping[str, Any], *layers: _Layer) -> TrainSection:
 
 
 def _merge(*layers: _Layer) -> tuple[dict[str, Any], dict[str, str]]:
-    """Return layers as one table, later over earlier ones, and each key's table."""
+    """Merge layers into one table; later ones win. Return also each key's layer."""
     values, origins = dict[str, Any](), dict[str, str]()
     for where, table in layers:
         if not isinstance(table, dict):

@@ -56,8 +56,8 @@ def read_features(path: Path) -> FeatureMetadata:
 
 
 def check_parquet(path: Path, live: bool = False, needs_era: bool = True) -> list[str]:
-    """Return a file's column names; raise DataError if its ids or eras or, if it is
-    live, any of its columns are damaged.
+    """Return a file's column names; raise DataError if ids or eras are damaged or, in a
+    live file, any column is.
     """
     names = read_column_names(path)
     has_era = ["era"] if "era" in names else []
@@ -139,7 +139,7 @@ def _opened(path: Path) -> Iterator[Any]:
 
 
 def _read(path: Path, columns: Sequence[str] | None) -> tuple[str, Any]:
-    """Return the name of the ids' column or index, and a table of it and `columns`."""
+    """Return the name of the ids (column or index), and a table with `columns`."""
     with _opened(path) as file:
         schema = file.schema_arrow
         index = (schema.pandas_metadata or {}).get("index_columns", [])
@@ -203,7 +203,7 @@ def read_blocks(
 def read_rows(
     files: Sequence[Path], features: Sequence[str], target: str, eras: Mapping[str, Any]
 ) -> tuple[pd.DataFrame, NDArray[Any], NDArray[Any]]:
-    """Return features, targets and labels, values of `eras`, of rows with a target."""
+    """Return features, targets and era labels (from `eras`) of rows with a target."""
     parts = dict[str, Any]()
     for path in files:
         columns = open_columns(path)
@@ -221,7 +221,7 @@ def read_rows(
 
 def select_eras(files: Sequence[Path], fit: TrainSection) -> tuple[dict[str, int], int]:
     """Return the label of each of a fit's eras, in order, and the number of rows
-    without a target in the eras that it chooses.
+    without a target in these eras.
     """
     counts: dict[str, list[int]] = {}
     for path in files:

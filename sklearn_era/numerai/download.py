@@ -42,7 +42,7 @@ def served_name(version: str, name: str) -> str:
 
 
 def wanted(workspace: Workspace, section: DataSection, number: int) -> dict[str, str]:
-    """Return why to fetch each file: live ones always, others if missing or old."""
+    """Return the reason to fetch each file: always if live, else if missing or old."""
     reasons = {}
     for name in section.files:
         rounds = workspace.rounds_of(name)
@@ -94,7 +94,7 @@ def download(
 
 @dataclass(frozen=True)
 class Fetch:
-    """Fetches a file, or its missing rest; once more if `check` raises DataError."""
+    """Fetches a file, or its missing rest; tries again if `check` raises DataError."""
 
     client: Numerai
     filename: str
@@ -226,8 +226,8 @@ def _check(name: str, path: Path) -> None:
 
 
 def _served(client: Numerai, version: str, names: Iterable[str]) -> list[str]:
-    """Return the names that Numerai serves; warn of optional files that it lacks, and
-    raise ConfigError for others.
+    """Return the names that Numerai serves; warn of optional files that are missing
+    there, and raise ConfigError for other missing files.
     """
     served = client.datasets()
     known = sorted(Path(x).stem for x in served if x.startswith(f"{version}/"))

@@ -139,7 +139,7 @@ def export_model(
     blend: Blend, records: Sequence[ModelRecord], path: Path, live: Path,
     python: str | None = None,
 ) -> PortableCheck:  # fmt: skip
-    """Write a model's pickle and record, after a test run; return that run's check."""
+    """Write a model's pickle and record, after a test run; return the run's results."""
     # In a temporary folder, since a killed process leaves its draft behind.
     with tempfile.TemporaryDirectory(prefix="sklearn-era-") as folder:
         draft = Path(folder) / path.name
@@ -156,7 +156,7 @@ def export_model(
 def export_is_current(
     path: Path, fits: list[ModelRecord], weights: list[float]
 ) -> bool:
-    """Return whether the pickle was checked, and is of these fits and weights."""
+    """Return whether the pickle was checked, and has these fits and weights."""
     with suppress(DataError):  # a damaged record is replaced
         made = ExportRecord.read(Path(f"{path}.json"), advice="")
         if made is not None and path.is_file():
@@ -240,8 +240,8 @@ def _public(name: str) -> _Call:
 
 
 def _live_function(blend: Blend) -> _Call:
-    """Return calls that make the function of live data. It returns, by era, the ranks
-    of the one fit's predictions, or of the sum of several fits' gaussianized ranks.
+    """Return calls that make the function of live data, which returns ranks by era: of
+    one fit's predictions, or of the sum of several fits' gaussianized ranks.
     """
     predictors = {f"fit_{k}": _predictor(part) for k, part in enumerate(blend.fits)}
     fits = list(predictors)

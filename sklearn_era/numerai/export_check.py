@@ -141,7 +141,7 @@ def check_portable_model(
 
 
 def _run(command: list[str], folder: Path, time_limit: float) -> dict[str, Any]:
-    """Run this file as a program; return its report, or one that says how it failed."""
+    """Run this file as a program; return its report, or a report on how it failed."""
     inherited = {x: os.environ[x] for x in _INHERITED if x in os.environ}
     try:
         done = subprocess.run(

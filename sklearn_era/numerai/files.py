@@ -129,7 +129,7 @@ class Record(BaseModel):
     @classmethod
     def read(cls, path: Path, *, advice: str) -> Self | None:
         """Return the record in a file, or None if there is no file; `advice` ends the
-        error on a damaged one.
+        message about a damaged file.
         """
         try:
             record = cls.model_validate_json(path.read_bytes())

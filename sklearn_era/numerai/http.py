@@ -39,7 +39,7 @@ _LOCAL = re.compile(r"localhost|127(\.\d{1,3}){3}|::1")
 
 
 class HttpFailure(ApiError):
-    """A failed call: it may succeed later (`transient`), or have acted (`unclear`)."""
+    """A failed call; it may work later (`transient`) or have acted (`unclear`)."""
 
     def __init__(
         self, text: str, status: int = 0, transient: bool = False, unclear: bool = False
@@ -61,7 +61,7 @@ class Http:
             logging.getLogger(name).addFilter(_is_foreign)
 
     def now(self) -> datetime:
-        """Return the time by Numerai's clock, as its last Date header has it."""
+        """Return the time by Numerai's clock, from its last Date header."""
         return datetime.now(UTC) + self._skew
 
     def wait(self, attempt: int, asked: float = 0.0) -> None:

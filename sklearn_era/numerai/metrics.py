@@ -158,7 +158,7 @@ def feature_neutral_corr(
     y_true: ArrayLike, y_pred: ArrayLike, features: ArrayLike, *,
     eras: Eras = None, max_missing_share: float = MAX_MISSING_SHARE,
 ) -> Scores:  # fmt: skip
-    """Compute FNC: :func:`numerai_corr` of g(x), neutralized by :func:`neutralize`.
+    """Compute FNC: :func:`numerai_corr` of gaussianized ranks, neutral to features.
 
     Parameters
     ----------

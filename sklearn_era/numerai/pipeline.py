@@ -138,7 +138,7 @@ class Run:
         return current
 
     def _begin_round(self, current: TournamentRound) -> None:
-        """Download a round's files, and submit by the fits that exist."""
+        """Download a round's files, and submit predictions by the fits that exist."""
         names, number = self.data.files, current.number
         live = [name for name in names if name in _LIVE]
         self._patiently(lambda: self.steps.download(live, number))
@@ -161,7 +161,7 @@ class Run:
             self.steps.download(names, self._number)
 
     def _deliver_what_is_there(self, model: Model) -> None:
-        """Submit by the fits that exist, unless they are of another data version."""
+        """Submit by existing fits, unless these are of another data version."""
         version, waits_for = self.workspace.version, ""
         try:
             records = self.steps.read_records(model)

@@ -88,7 +88,7 @@ class RoundScore(NamedTuple):
 def report_is_current(
     config: Config, workspace: Workspace, model: Model, records: list[ModelRecord]
 ) -> bool:
-    """Return whether the report is of these fits and the configured validation."""
+    """Return whether the report matches these fits and the configured validation."""
     path = workspace.report_dir(model.name) / REPORT_NAME
     with suppress(DataError):
         if report := Report.read(path, advice="Validate again."):
@@ -100,7 +100,7 @@ def report_is_current(
 
 
 def identify(config: Config, model: Model, fits: list[ModelRecord]) -> dict[str, Any]:
-    """Return what a report is of: the fits, and the settings of the validation."""
+    """Return what a report describes: the fits, and the settings of the validation."""
     members = zip(model.members, fits, strict=True)
     return {
         "members": {member.name: record.sha256 for member, record in members},
@@ -113,7 +113,7 @@ def identify(config: Config, model: Model, fits: list[ModelRecord]) -> dict[str,
 
 
 def write_report(validation: Validation, results: Rows) -> list[Path]:
-    """Write figures, then ``report.json``; return their paths, the JSON's first."""
+    """Write figures and ``report.json``; return its path, then the figures' paths."""
     model, records = validation.model, validation.records
     workspace, member = validation.workspace, model.members[0]
     folder = workspace.report_dir(model.name)
@@ -152,7 +152,7 @@ def read_training_sample(
 
 
 def _plain(result: ValidationResult) -> Any:
-    """Return a result as JSON has it, with null for undefined numbers."""
+    """Return a result in the form of JSON, with null for undefined numbers."""
     named: dict[str, Any] = {"folds": [fold._asdict() for fold in result.folds]}
     lists = ("eras", "scores", "n_samples")
     scores = result.scores.items()
@@ -231,7 +231,7 @@ def feature_exposure(rows: Rows) -> "Figure":
 def split_agreement(
     estimators: Mapping[str, Any], X: pd.DataFrame, y: NDArray[Any], n_trained: int
 ) -> "Figure":
-    """Return a figure of how far a sample's eras agree on splits, an axes per fit."""
+    """Return a figure of how far eras of a sample agree on splits, with axes by fit."""
     figure, eras = _new_figure(5.0, max(8.0, 5.5 * len(estimators))), X.index
     figure.suptitle(
         f"Split agreement in {eras.nunique()} of {n_trained} training eras: 1 "
@@ -259,7 +259,7 @@ def split_agreement(
 def live_scores(
     client: Numerai, ids: Mapping[str, str], n_rounds: int, horizons: Mapping[str, Any]
 ) -> list[RoundScore]:
-    """Return models' latest scores by round; prefer those at the model's horizon."""
+    """Return models' latest scores by round; prefer scores at the models' horizons."""
     rows = []
     for model, model_id in ids.items():
         horizon = str(horizons.get(model) or _HORIZON)
@@ -294,7 +294,7 @@ def promised_scores(workspace: Workspace, models: Sequence[str]) -> dict[str, An
 
 def draw_live_scores(rows: Sequence[RoundScore], promised: dict[str, Any]) -> "Figure":
     """Return a figure of CORR and MMC by round, with a line for each model and a dashed
-    one at its mean in validation.
+    line at its mean in validation.
     """
     figure = _new_figure(6.0)
     top, bottom = figure.subplots(2, 1, sharex=True)

@@ -7,7 +7,7 @@ from sklearn_era.numerai.config import Model
 
 
 class Reporter(Protocol):
-    """Receives messages, the progress of stages, and validation scores."""
+    """Receives messages, the progress of stages, and scores of validations."""
 
     def step(self, text: str) -> None: ...
     def progress(self, stage: str, done: int, total: int) -> None: ...

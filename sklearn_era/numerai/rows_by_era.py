@@ -96,7 +96,7 @@ class RowsByEra:
 
 def _refuse_swapped(y_true: ArrayLike, name: str, values: ArrayLike) -> None:
     """Raise ValueError if predictions have few values, like Numerai's targets (quarters
-    or sixths), but the targets have more: they may be swapped.
+    or sixths), but the targets have more: the two may be swapped.
     """
     column = _as_column(values, name, "allow-nan")
     column = column[~np.isnan(column)]

@@ -48,7 +48,7 @@ class ScoredEra(NamedTuple):
 
 
 class Fold(NamedTuple):
-    """Eras that are scored by the same fits, and the last era that these trained on."""
+    """Eras that are scored by the same fits, and the last era of their training."""
 
     last_trained: str
     first: str
@@ -77,7 +77,7 @@ class ValidationResult:
 def read_others(
     workspace: Workspace, benchmark: str
 ) -> tuple[dict[str, Any], dict[str, str]]:
-    """Return others' predictions, by metric or row; and reasons for missing ones."""
+    """Return predictions of others, by metric or row, and why any are missing."""
     found, skipped = {}, {}
     for use, name, column in (
         ("mmc", "meta_model", data.META_MODEL_COLUMN),
@@ -125,7 +125,7 @@ class Row:
         features: pd.DataFrame | None,
     ) -> None:  # fmt: skip
         """Add an era's score by each metric that has values in 80 % of its rows; FNC is
-        neutral to the features of `linear`.
+        the score after neutralization to the features in `linear`.
         """
         has = ~np.isnan(predictions)
         x, y = predictions[has], era.targets[has]
@@ -160,7 +160,7 @@ class Row:
 def make_results(
     rows: dict[str, Row], *, skipped: Mapping[str, str], notes: list[str], **common: Any
 ) -> dict[str, ValidationResult]:
-    """Return the table's rows; the first, the model's, also has the shared `notes`."""
+    """Return the table's rows; only the first (the model's) has shared `notes`."""
     table: dict[str, dict[str, EraScores]] = {}
     n_eras = len(rows["model"].scores["corr"])
     for name, row in rows.items():

@@ -35,7 +35,7 @@ class Steps:
     def download(
         self, names: Iterable[str], round_number: int, refresh: Iterable[str] = ()
     ) -> None:
-        """Download those of the named files that are missing, or to be refreshed."""
+        """Download the named files that are missing, or that `refresh` names."""
         changes = {"files": [*names], "refresh": [*self.config.data.refresh, *refresh]}
         asked = self.config.data.model_copy(update=changes)
         download(self.client, self.workspace, asked, round_number, self.reporter)
@@ -69,7 +69,7 @@ class Steps:
                 raise ConfigError(f"'{self.workspace.toml}': {error}") from error
 
     def reasons_to_train(self, model: Model, restart: bool = False) -> dict[str, str]:
-        """Return, for each fit to train, why: how it differs from its configuration."""
+        """Return, by fit to train, the reason: how it differs from its settings."""
         why = (lambda *_: "as requested") if restart else self._why_train
         reasons = {_spell(model, x): why(model, x) for x in model.members}
         return {shown: reason for shown, reason in reasons.items() if reason}
@@ -88,7 +88,7 @@ class Steps:
         return training.why_train(fit, folder, member.name, **of)
 
     def train(self, model: Model, *, restart: bool = False) -> None:
-        """Train those members of a model that need it."""
+        """Train the members of a model that are missing or out of date."""
         path = self.workspace.lock_file(f"train-{model.name}")
         with lock(path, f"training {model.name!r}"):
             reasons = self.reasons_to_train(model, restart=restart)
@@ -178,7 +178,7 @@ class Steps:
         own.validated(model, results, files)
 
     def is_validated(self, model: Model) -> bool:
-        """Return whether the report is of the present fits, or cannot be made."""
+        """Return whether the report matches the present fits, or cannot be made."""
         if "validation" not in self.config.data.files:
             return True
         records = self.read_records(model)
@@ -203,7 +203,7 @@ class Steps:
         )
 
     def is_exported(self, model: Model) -> bool:
-        """Return whether the pickle is of the present fits."""
+        """Return whether the pickle matches the present fits."""
         records = self.read_records(model)
         weights = [member.weight for member in model.members]
         return export.export_is_current(self.portable(model), records, weights)
@@ -216,6 +216,6 @@ class Steps:
 
 
 def _spell(model: Model, member: BlendMember) -> str:
-    """Return what messages call a member: the model's name and, in a blend, its own."""
+    """Return a member's name in messages: its model's and, in a blend, its own."""
     of_blend = "" if member.name == "model" else f" member {member.name!r}"
     return f"{model.name!r}{of_blend}"

@@ -146,7 +146,7 @@ def read_record(folder: Path, name: str) -> ModelRecord:
 
 
 def differences(was: ModelRecord, now: ModelRecord) -> list[str]:
-    """Return, as phrases, those differences between two fits that change trees."""
+    """Return, as phrases, the differences between two fits that change their trees."""
     # Rows are compared if the data of both were read, else the requests.
     both_read = bool(was.data_fingerprint and now.data_fingerprint)
     old, new = _traits(was, both_read), _traits(now, both_read)
@@ -215,8 +215,8 @@ class Blend:
         return [part.weight / total for part in self.fits]
 
     def combine(self, predictions: Sequence[NDArray[Any]]) -> NDArray[np.float64]:
-        """Return ranks of an era's rows: by the only fit, or by the mean of several
-        fits' gaussianized ranks.
+        """Return the ranks of an era's rows: of a single fit's predictions, or of the
+        mean of several fits' gaussianized ranks.
         """
         if len(predictions) == 1:
             return rank_normalize(predictions[0])
@@ -271,7 +271,7 @@ def predict_live(
 
 
 def _check_values(live: pd.DataFrame, records: Sequence[ModelRecord]) -> None:
-    """Raise DataError for values that no training had: trees would accept them."""
+    """Raise DataError for values unknown in training, as trees would accept them."""
     # A missing value is known if all fits with the feature had missing values.
     known = ({*x.features} - {*x.features_with_missing} for x in records)
     odd = live.isna() & live.columns.isin(set[str]().union(*known))

@@ -89,9 +89,9 @@ def submit(
     steps: "Steps", model_name: str, round_number: int, file: Path | None = None, *,
     require_open: bool | None = None, force: bool = False,
 ) -> SubmissionRecord:  # fmt: skip
-    """Check, upload and confirm a round's predictions, of ``predict`` or in a `file`;
-    return the record. `require_open` is as configured by default; `force` repeats a
-    submission.
+    """Check, upload and confirm a round's predictions, from ``predict`` or from a
+    `file`; return the record. `require_open` is as configured by default; `force`
+    repeats a submission.
     """
     workspace, client, report = steps.workspace, steps.client, steps.reporter.step
     folder = workspace.round_dir(round_number, model_name)
@@ -172,7 +172,7 @@ def check_submission(frame: pd.DataFrame, live_ids: Sequence[str]) -> None:
 
 
 def _model_of(path: Path) -> str:
-    """Return the digest of the model that predicted; "" if its file was changed."""
+    """Return the digest of the model that wrote a file; "" if it was changed."""
     if not path.exists():
         raise DataError(f"{path} is missing: run 'sklearn-era numerai predict' first.")
     with suppress(DataError):  # a damaged record
@@ -196,7 +196,7 @@ class _Upload:
     record: SubmissionRecord
 
     def check_live(self, frame: Any, live: Path | None, workspace: Workspace) -> None:
-        """Raise SubmissionError if ids are not those of Numerai's current live file."""
+        """Raise SubmissionError if ids differ from Numerai's current live file."""
         name, number = served_name(workspace.version, "live"), self.record.round_number
         check = partial(check_new, workspace, "live", number)
         with tempfile.TemporaryDirectory(prefix="sklearn-era-") as folder:
@@ -300,7 +300,7 @@ class _Upload:
         return False
 
     def write(self, **changes: Any) -> None:
-        """Change the record and write it; an error also says what Numerai has."""
+        """Change the record and write it; errors of writing say what Numerai has."""
         self.record = self.record.model_copy(update=changes)
         try:
             self.record.write(self.path)

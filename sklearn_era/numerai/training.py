@@ -66,8 +66,8 @@ def train(
     purge: int = 0, restart: bool = False,
     on_progress: Callable[[str, int, int], None] = lambda *_: None,
 ) -> store.ModelRecord:  # fmt: skip
-    """Train and save a fit; return its record. It resumes from the last checkpoint, to
-    the same bits, unless `restart`; an average, whose folds purge `purge` weeks, starts
+    """Train and save a fit; return its record. Resume from the last checkpoint, to the
+    same bits, unless `restart`; an average, whose folds purge `purge` weeks, starts
     over. `on_progress` counts features at the stage "reading", then trees at `name`.
     """
     folder, paths, features = Path(folder), [Path(file) for file in files], [*features]
@@ -143,7 +143,7 @@ def make_average(plain: Any, fit: TrainSection, n_eras: int, purge: int) -> Any:
 
 @contextmanager
 def _naming_table(settings: TrainSection, errors: Any = ValueError) -> Iterator[None]:
-    """Raise the block's parameter `errors` as ConfigError, which names a table."""
+    """Turn `errors` in the block into a ConfigError that names the table."""
     try:
         yield
     except errors as error:
@@ -242,7 +242,7 @@ def fingerprint(dataset: BinnedDataset) -> str:
 def _request(
     settings: TrainSection, files: Sequence[_File], features: Sequence[str], **of: Any
 ) -> store.ModelRecord:
-    """Return the record of a fit, as far as it is known before data are read."""
+    """Return the record of a fit, with all that is known before data are read."""
     asked = settings.model_dump(exclude={"first_era", "last_era"}) | of
     if settings.estimator != "auto":  # these two concern averages only
         asked |= {"purge_of_folds": 0, "time_budget": 0.0}
@@ -316,7 +316,7 @@ class Checkpoints:
             self._save(stopped_here)
 
     def _save(self, fitted_estimator: Any) -> None:
-        """Write a checkpoint; once it is complete, remove the one before."""
+        """Write a checkpoint; once it is complete, remove the previous checkpoint."""
         n_trees, document = self.n_trees, self.folder / _DOCUMENT
         file = self.folder / f"trees-{n_trees:06}.era"
         try:

@@ -43,7 +43,7 @@ def purge_of(config: Config, model: Model) -> int:
 
 @dataclass
 class Validation:
-    """Scores a model and, if wanted and there, plain gain and others' predictions."""
+    """Scores a model and, if wanted and found, plain gain and others' predictions."""
 
     config: Config
     workspace: Workspace
@@ -155,7 +155,7 @@ class Validation:
         return usable
 
     def _fits(self, number: int, row: str) -> store.Blend:
-        """Return the fits that score a fold for a row; train those that are missing."""
+        """Return the fits that score a fold, for a table row; train missing fits."""
         folder, text = self.folder, ""
         last_eras = [record.last_era for record in self.records]
         if self.way == "walk-forward":
@@ -176,7 +176,7 @@ class Validation:
     def _fit(
         self, name: str, recipe: TrainSection, folder: Path, of: str
     ) -> tuple[Any, store.ModelRecord]:
-        """Return a fit for the validation and its record; train it if need be."""
+        """Return a validation's fit and its record; train it if it is not current."""
         files = [self.workspace.need(name) for name in recipe.files]
         if groups := recipe.era_groups:
             # There may be fewer eras than groups: then each is a group.
@@ -214,7 +214,7 @@ class Validation:
                 yield path, era, pd.DataFrame(block, columns=names, copy=False)
 
     def _ranks(self, blend: store.Blend, block: pd.DataFrame, by: list[str]) -> Any:
-        """Return ranks as they are submitted; equal ranks are not neutralized."""
+        """Return the ranks that would be submitted; equal ranks are not neutralized."""
         ranks = blend.ranks(block.to_numpy(), block.columns.tolist())
         if by and np.ptp(ranks) > 0:
             share = self.model.predict.neutralize_proportion
@@ -222,7 +222,7 @@ class Validation:
         return ranks
 
     def _read(self, name: str) -> Source:
-        """Return a file, opened, with its eras of known targets; read it once."""
+        """Open a file once; return it with its eras that have known targets."""
         if name in self.sources:
             return self.sources[name]
         path = self.workspace.need(name)

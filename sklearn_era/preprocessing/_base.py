@@ -43,7 +43,7 @@ REST = """era_labels_ : ndarray of shape (n_eras,)
 
 
 class EraTransformer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
-    """Transforms rows by statistics of their era, mixed with those of the training."""
+    """Transforms rows by statistics of their era, mixed with training statistics."""
 
     smooth: float
     unseen: str
@@ -63,7 +63,7 @@ class EraTransformer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         self, X: Table, y: ArrayLike | None = None, *, eras: Eras | None = None,
         sample_weight: ArrayLike | None = None,
     ) -> Self:  # fmt: skip
-        """Learn the statistics of the training.
+        """Learn the statistics of the training rows.
 
         Parameters
         ----------
@@ -161,7 +161,7 @@ class EraTransformer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     def _by_era(
         self, apply: Callable[..., Array], X: Table, eras: Eras | None
     ) -> Array:
-        """Return the rows, transformed by the statistics of their eras."""
+        """Transform rows by the statistics of their eras, with `apply`."""
         X, encoded = self._read(X, eras, reset=False)
         if self.unseen == "batch":
             measured = self._measure_eras(X, encoded, np.ones(X.shape[0]))
@@ -175,7 +175,7 @@ class EraTransformer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         return np.divide(n, n + self.smooth, out=np.zeros(np.shape(n)), where=n > 0)
 
     def _mixed(self, n: Array, own: Array, training: Array) -> Array:
-        """Return an era's own statistics of n rows, mixed with those of training."""
+        """Return an era's own statistics, of n rows, mixed with the training's."""
         shares = self._share(n)
         return np.where(shares > 0, shares * own + (1 - shares) * training, training)
 

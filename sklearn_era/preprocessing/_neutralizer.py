@@ -1,4 +1,4 @@
-"""Columns less what others explain of them within the era."""
+"""Columns less the part that other columns explain within the era."""
 
 from dataclasses import field
 from numbers import Real

@@ -69,9 +69,9 @@ class EraRankTransformer(EraTransformer):
 
 
 def _points(x: Array, weights: Array) -> Points:
-    """Return distinct values and their ranks: the share of weight below each, plus half
-    of its own. For n rows this is (rank - 1/2) / n, with average ranks for ties.
-    Without any value, the rank is NaN.
+    """Return distinct values and their ranks: the share of weight below each value,
+    plus half of its own weight's share. For n rows this is (rank - 1/2) / n, with
+    average ranks for ties. Without any value, the rank is NaN.
     """
     is_known = ~np.isnan(x)
     if not is_known.any():
@@ -82,7 +82,7 @@ def _points(x: Array, weights: Array) -> Points:
 
 
 def _fewer(points: Points) -> Points:
-    """Return at most `_MOST_POINTS` of the points: those nearest to even ranks."""
+    """Return at most `_MOST_POINTS` points, the nearest to evenly spaced ranks."""
     values, ranks = points
     if values.size <= _MOST_POINTS:
         return points

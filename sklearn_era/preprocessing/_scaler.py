@@ -65,8 +65,8 @@ class EraStandardScaler(EraTransformer):
 
     def _measure(self, X: Array, weights: Array) -> tuple[Array, Array]:
         """Return each column's weight, and its median and squared interquartile range,
-        linear between rows like NumPy's. A weight is a number of rows, in units of the
-        least one if that is below 1.
+        linear between rows like NumPy's. Weights are numbers of rows; if the least
+        weight is below 1, it counts as one row.
         """
         order = np.argsort(X, axis=0)  # missing values are last
         X = np.take_along_axis(X, order, axis=0)
@@ -160,7 +160,7 @@ class EraTargetTransformer(EraStandardScaler):
             self._typical = self._of_eras[-1]
 
     def inverse_transform(self, X: Table, *, eras: Eras | None = None) -> Array:
-        """Bring targets, or predictions of them, to the level of their eras.
+        """Bring transformed targets or their predictions back to their eras' levels.
 
         Parameters
         ----------

@@ -72,7 +72,7 @@ class EraTargetRegressor(RegressorMixin, MetaEstimatorMixin, BaseEstimator):
     def fit(
         self, X: Any, y: Any = None, *, eras: Any = None, sample_weight: Any = None
     ) -> Self:
-        """Fit the transformer to targets, and the regressor to transformed ones.
+        """Fit the transformer to targets, and the regressor to transformed targets.
 
         Parameters
         ----------

@@ -1,4 +1,4 @@
-"""Categories as what the targets of other eras say of them."""
+"""Encoding of categories by their targets in other eras."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ _TARGETS = {"auto", "continuous", "binary", "multiclass"}
 
 @with_parameters
 class EraTargetEncoder(TransformerMixin, BaseEstimator):
-    """Encode categories by what earlier eras tell of their targets.
+    """Encode categories by their targets in earlier eras.
 
     A category c becomes the shrunken mean of its targets, less the mean of their era:
     with ``y = level_e + b_c + u_ce + noise``, of variances t² of b, s² of u, which is
@@ -139,7 +139,7 @@ class EraTargetEncoder(TransformerMixin, BaseEstimator):
         self, X: Table, y: ArrayLike, *, eras: Eras | None = None,
         sample_weight: ArrayLike | None = None,
     ) -> Self:  # fmt: skip
-        """Learn what targets tell of categories, era by era.
+        """Learn how targets depend on categories, era by era.
 
         Parameters
         ----------
@@ -199,16 +199,16 @@ class EraTargetEncoder(TransformerMixin, BaseEstimator):
         return self
 
     def transform(self, X: Table, *, eras: Eras | None = None) -> Any:
-        """Encode rows by the eras before theirs, or by all eras of the training.
+        """Encode rows by the eras before their own, or by all eras of the training.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
             The rows.
         eras : array-like of shape (n_samples,) or str, default=None
-            Era of each row, or the name of their column in X. None is the column
-            that ``fit`` was given, if X has it; else an era that ``fit`` has not seen,
-            whose rows are told of all that it has.
+            Era of each row, or the name of their column in X. None is the column that
+            ``fit`` was given, if X has it; else a new era, whose rows are encoded by
+            all eras of the training.
 
         Returns
         -------
@@ -261,8 +261,8 @@ class EraTargetEncoder(TransformerMixin, BaseEstimator):
         Returns
         -------
         names : ndarray of str
-            A column's with "_effect", "_variation" and "_count", and labels of classes;
-            of `relative` columns their own with "_less_" and the encoded column's.
+            A column's name with "_effect", "_variation" or "_count", and labels of
+            classes; a `relative` column's name with "_less_" and the encoded column's.
         """
         check_is_fitted(self)
         names = _check_feature_names_in(self, input_features)
@@ -342,7 +342,7 @@ class EraTargetEncoder(TransformerMixin, BaseEstimator):
         return np.array([codes == code for code in shown], dtype=np.float64)
 
     def _chosen(self, found: list[Array]) -> Array:
-        """Return those of all found columns that parameters ask for, side by side."""
+        """Return the found columns that parameters ask for, side by side."""
         n = found[0].shape[1] - len(self._relative)
         effect, variation, count = found
         parts = [effect[:, :n]]
@@ -358,6 +358,6 @@ class EraTargetEncoder(TransformerMixin, BaseEstimator):
 
 
 def _codes_of(values: NDArray[Any], known: NDArray[Any]) -> NDArray[np.intp]:
-    """Return the place of each category among known ones; unknown ones come last."""
+    """Return each category's place among `known` ones; new categories come last."""
     places = {category: place for place, category in enumerate(known)}
     return np.array([places.get(x, known.size) for x in values], dtype=np.intp)

@@ -17,13 +17,13 @@ Conjunction = frozenset[BinsOfColumn]
 
 @dataclass(frozen=True)
 class Rule:
-    """Conjunctions of conditions, joined by *or*; an empty one covers all rows."""
+    """Conjunctions of conditions, joined by *or*; an empty rule covers all rows."""
 
     others: frozenset[Conjunction] = frozenset()
     last: Conjunction = frozenset()  # the one that *and* refines
 
     def refined(self, condition: BinsOfColumn, is_union: bool) -> "Rule":
-        """Return a rule: this *and* the condition or, with `is_union`, this *or* it."""
+        """Return a rule: this rule and a condition, joined by *or* if `is_union`."""
         if is_union:
             return Rule(self.others | {self.last}, frozenset([condition]))
         column, bins = condition
@@ -33,7 +33,7 @@ class Rule:
 
     @property
     def conjunctions(self) -> frozenset[Conjunction]:
-        """Return all conjunctions; rules with equal ones are equal."""
+        """Return all conjunctions; rules are equal if their conjunctions are."""
         return self.others | {self.last}
 
     @property
@@ -116,7 +116,7 @@ class BeamSearch:
     def _measure(
         self, rule: Rule, this_round: Round
     ) -> Iterator[tuple[bool, NDArray[np.float64]]]:
-        """Yield, for *and* and then for *or*, `is_union` and refinements' qualities."""
+        """Yield, for *and* and then *or*, `is_union` and the refinements' qualities."""
         penalties = this_round.column_penalties.copy()
         penalties[rule.columns] = 0.0
         penalties += this_round.column_penalties[rule.columns].sum()
@@ -148,7 +148,7 @@ class BeamSearch:
     def _sums_of(
         self, staying: NDArray[np.bool_] | None, this_round: Round
     ) -> tuple[Any, NDArray[np.float64]]:
-        """Return sums over the rows that stay covered, and their moments by group."""
+        """Return sums over the rows that stay covered, and sums of moments by group."""
         if staying is None:
             n_groups = self.variance.is_positive.size if self.variance else 0
             return (0.0, 0.0, 0.0, 0.0), np.zeros((n_groups, 2))

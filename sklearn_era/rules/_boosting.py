@@ -14,7 +14,7 @@ from ._refinements import newton_step
 def quality_scales(
     quality: str, m: float, positive: float, negative: float
 ) -> tuple[bool, float, float]:
-    """Return the last arguments of `start_round`: `compares_rates`, and two scales."""
+    """Return the last arguments of `start_round`, which depend on `quality`."""
     if quality == "youden":
         return True, positive, negative
     if quality == "laplace":

@@ -18,8 +18,8 @@ RULE_ENSEMBLE = """An ensemble of decision rules, with penalties for shortcuts.
     Parameters
     ----------
     n_estimators : int, default=100
-        Rounds of boosting. There may be fewer rules: one that is found again adds to
-        its coefficient.
+        Rounds of boosting. There may be fewer rules: a rule that is found again only
+        changes its coefficient.
     max_depth : int, default=2
         The most conditions of a rule. Two conditions on a column are an interval.
     beam_width : int, default=30
@@ -40,8 +40,9 @@ RULE_ENSEMBLE = """An ensemble of decision rules, with penalties for shortcuts.
     m : float, default=2.0
         The weight of the prior of ``quality="m_estimate"``, in rows.
     learning_rate : float, default=0.3
-        The factor of Newton's steps for the log loss, one for the rows covered and one
-        for all others, 2 at most. 1.0 learns fastest, but overfits few or noisy rows.
+        The factor, 2 at most, of Newton's steps for the log loss: one step for the rows
+        covered, and one for all others. 1.0 learns fastest, but overfits few or noisy
+        rows.
     l2_regularization : float, default=0.0
         Added to the denominator of steps, a sum of second derivatives.
     min_samples_rule : int, default=1

@@ -95,9 +95,9 @@ class RuleEnsembleClassifier(
         X : array-like of shape (n_samples, n_features)
             The training rows; missing values are NaN.
         y : array-like of shape (n_samples,)
-            Their classes.
+            The classes of the rows.
         sample_weight : array-like of shape (n_samples,), default=None
-            Their weights. Rows of weight 0 are ignored.
+            The weights of the rows. Rows of weight 0 are ignored.
         eras : array-like of shape (n_samples,), default=None
             Era of each row, for the rates by era in `rules_`, and the default of
             `groups`.

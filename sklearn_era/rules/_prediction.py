@@ -29,7 +29,7 @@ from ._beam import Rule
 
 @dataclass(frozen=True)
 class WeightedRule:
-    """A rule for a class; the weight is the sum of the rule's steps."""
+    """A rule for a class, with a weight: the sum of the rule's steps."""
 
     rule: Rule
     text: str

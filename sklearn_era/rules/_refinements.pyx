@@ -69,7 +69,7 @@ cdef inline double variance_after(
     bint is_of_loss,
     bint is_positive,
 ) noexcept nogil:
-    """Return a group's variance after a rule's steps: Du et al. (2025), (5) and (6)."""
+    """Return a group's variance after adding a rule: Du et al. (2025), (5) and (6)."""
     cdef double mean, mean_square
     if is_of_loss:
         inside = exp(-inside if is_positive else inside)
@@ -264,8 +264,8 @@ cdef class RefinementCounter:
             qualities[condition] = quality
 
     cdef double quality(self, const sums_struct * covered) noexcept nogil:
-        """Return the true positive rate less the false one, or a precision with a
-        prior; the scales are the totals of rates, or the rows of the prior.
+        """Return the true positive rate less the false positive rate, or a precision
+        with a prior. The scales are the totals of both rates, or the prior's rows.
         """
         if self.compares_rates:
             return (
@@ -280,7 +280,7 @@ cdef class RefinementCounter:
     cdef void add_moments(
         self, const uint8_t * values, int thread, const int [::1] rows
     ) noexcept nogil:
-        """Set the sums of moments over bins up to each bin, by group."""
+        """Set, by group, the cumulative sums of moments over a column's bins."""
         cdef:
             Py_ssize_t n_groups = self.n_groups
             double * moments = &self.moments[thread, 0, 0]
@@ -300,7 +300,7 @@ cdef class RefinementCounter:
         self, int condition, int thread,
         const sums_struct * covered, const double [:, ::1] stays_moments,
     ) noexcept nogil:
-        """Return the mean over groups of ``variance ** power``, given the new rule."""
+        """Return the mean over groups of ``variance ** power``, after adding a rule."""
         cdef:
             Py_ssize_t n_groups = self.n_groups
             const double * moments = &self.moments[thread, 0, 0]

@@ -84,7 +84,7 @@ class VarianceTerm:
         self, covered: NDArray[np.bool_], moments: NDArray[np.float64],
         curvatures: NDArray[np.float64], rates: dict[str, float],
     ) -> float:  # fmt: skip
-        """Return the term's value, of the probability, after a rule is added."""
+        """Return the value of the term for probabilities, after a rule is added."""
         scores, weight, residuals = moments.T
         steps = [
             newton_step(residuals[rows].sum(), curvatures[rows].sum(), **rates)

@@ -1,5 +1,5 @@
-"""Columns of more categories than bins: frequent categories have bins of their own, and
-others share one with those whose rows in other eras have a similar target.
+"""Columns with more categories than bins: each frequent category has its own bin; rare
+categories share a bin if their rows in other eras have similar targets.
 """
 
 from typing import Any
@@ -27,9 +27,9 @@ def group_categories(
     estimator: BaseEstimator, X: Array, targets: Array, sample_weight: Array | None,
     eras: Any,
 ) -> None:  # fmt: skip
-    """Set the bins of categories in the encoder, and of rows in X, whose first columns
-    hold codes. A row of a rare category gets the bin that its category has by the
-    targets (n_rows, n_outputs) of other eras, or NaN if the category is in no other
+    """Set the bins of categories in the encoder, and the bins of rows in X, whose first
+    columns hold codes. A row of a rare category gets the bin that suits the category's
+    targets (n_rows, n_outputs) in other eras, or NaN if the category is in no other
     era: with the row's own target, trees would fit noise.
     """
     encoder, is_single = encoder_of(estimator), eras is None or eras.labels.size == 1
@@ -61,9 +61,9 @@ def group_categories(
 def _group(
     codes: Ints, parts: Ints, y: Array, weights: Array, n_categories: int, max_bins: int
 ) -> tuple[Ints, Array | None]:
-    """Return the bins of categories, and the bins of rows by the other parts (eras, or
-    folds) than their own; None in place of the latter if no category is frequent or in
-    several parts.
+    """Return the bins of categories, and the bins of rows, each found from other parts
+    (eras, or folds) than the row's own. The bins of rows are None if no category is
+    frequent or in several parts.
     """
     if codes.size == 0:
         return np.zeros(n_categories, dtype=np.intp), None
@@ -95,8 +95,8 @@ def bins_of_codes(codes: Array, bins: Ints) -> Array:
 
 
 def _limits(n_rows: Array, effects: Array, max_bins: int) -> tuple[Ints, Array]:
-    """Return the most frequent categories, which have bins of their own, and thresholds
-    of effects, between which all other categories have about equally many rows.
+    """Return the most frequent categories, which have their own bins, and thresholds of
+    effects, between which the other categories have about equally many rows.
     """
     n_shared = max(1, max_bins // 4)
     n_own = max(max_bins - n_shared, 2 * max_bins - n_rows.size)

@@ -29,13 +29,13 @@ from .parquet import bin_features, check_names, read_kept_eras, read_target
 class BinnedDataset:
     """Training rows, binned once: one byte for each value, sorted by era.
 
-    ``fit(dataset)`` takes one in place of `X`, `y`, `sample_weight` and `eras`, any
-    number of times and with any parameters except `max_bins`. Without early stopping,
-    the trees are those of ``fit(X, y, sample_weight, eras=eras)`` with rows stably
-    sorted by era, bit for bit (with more than 200,000 rows, for the same
+    ``fit(dataset)`` takes a data set in place of `X`, `y`, `sample_weight` and `eras`,
+    any number of times and with any parameters except `max_bins`. Without early
+    stopping, the trees are those of ``fit(X, y, sample_weight, eras=eras)`` with rows
+    stably sorted by era, bit for bit (with more than 200,000 rows, for the same
     `random_state`, since the bins are then made from a sample of the rows).
 
-    Make one with :meth:`from_arrays` or :meth:`from_parquet`. A data set has no
+    Make a data set with :meth:`from_arrays` or :meth:`from_parquet`. A data set has no
     categorical features and no raw values: ``predict``, `X_val` and callbacks that read
     `X` need raw rows. It cannot be split, as cross-validation does; make one for each
     fold. A warning names columns without a value, which no tree splits.
@@ -56,7 +56,7 @@ class BinnedDataset:
     feature_names : ndarray of shape (n_features,), dtype=object, or None
         The names of the columns, if all are strings.
     max_bins : int
-        Maximum number of bins of a feature, without that of missing values.
+        Maximum number of bins of a feature, without the bin of missing values.
     shape : tuple of int
         ``(n_samples, n_features)``.
     nbytes : int
@@ -98,7 +98,7 @@ class BinnedDataset:
         cls, X: Table, y: ArrayLike, *, eras: Eras | None = None,
         sample_weight: Any = None, max_bins: int = 255, random_state: Seed = None,
     ) -> "BinnedDataset":  # fmt: skip
-        """Bin what ``fit`` takes.
+        """Bin the arrays or data frames that ``fit`` takes.
 
         Parameters
         ----------
@@ -323,7 +323,7 @@ def make_bin_mapper(max_bins: int, random_state: Seed) -> _BinMapper:
 def _sort_by_era(
     y: NDArray[Any], sample_weight: Any, eras: EncodedEras | None
 ) -> tuple[NDArray[np.uint32] | None, NDArray[Any], Any, EncodedEras | None]:
-    """Return the order of rows by era, or None if rows are in it already; and the
+    """Return the order that sorts rows by era, or None if they are sorted; and the
     arrays in this order.
     """
     if y.dtype.kind == "f":

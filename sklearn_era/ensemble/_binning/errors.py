@@ -26,8 +26,8 @@ _EXACT = {"M": "M8[us]", "m": "m8[us]"}
 
 
 def encode(estimator: BaseEstimator, X: Any, *, reset: bool) -> Any:
-    """Preprocess X as scikit-learn does. But read rows to predict by column, if
-    scikit-learn fails on them or might mistake their values for others of the fit.
+    """Preprocess X as scikit-learn does. But read rows to predict by column if
+    scikit-learn fails on them, or might take their values for others of the fit.
     """
     check_collected(X)
     preprocess: Any = gradient_boosting.BaseHistGradientBoosting._preprocess_X
@@ -54,8 +54,8 @@ def encode(estimator: BaseEstimator, X: Any, *, reset: bool) -> Any:
 
 
 def must_be_read(estimator: BaseEstimator, X: Table) -> bool:
-    """Return whether NumPy may convert values that are no numbers: dates, also among
-    objects, or complex numbers.
+    """Return whether X may hold values that are no numbers, but that NumPy may convert
+    to numbers: dates, also in columns of objects, or complex numbers.
     """
     dtypes, mask = _dtypes_of(X), estimator.is_categorical_
     names = [*getattr(X, "column_names", getattr(X, "columns", ()))]
@@ -74,7 +74,7 @@ def read_by_column(
     error: Exception | None = None,
 ) -> NDArray[np.float64]:  # fmt: skip
     """Return rows to predict as numbers, read as in the fit, with codes of categories
-    in the first columns; raise `error`, if given, for an X that is no table.
+    in the first columns. Raise `error`, if given, for an X that is no table.
     """
     try:
         table = as_frame(X)

@@ -1,4 +1,4 @@
-"""Binning of floats, and of any X, by a few columns as float64 at a time."""
+"""Binning of floats, and of any other X: a few columns at a time, as float64."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -50,7 +50,7 @@ class FloatColumns:
         self.names = list(range(self.shape[1]) if names is None else names)
 
     def batch(self, features: range, rows: Rows | None = None) -> list[Floats]:
-        """Return consecutive columns; if X is an array, perhaps only some `rows`."""
+        """Return consecutive columns of X; if X is an array, of the `rows` if given."""
         if self._array is None:
             return [self._convert(feature) for feature in features]
         # In blocks of rows that fit the cache, as columns share lines in C order.

@@ -27,7 +27,7 @@ from .rare_categories import (
 
 
 class DatasetRows(UnbinnedRows):
-    """Stands for X where it is a `BinnedDataset`, or some rows of such a data set."""
+    """Stands in for X in ``fit``: all rows or some rows of a `BinnedDataset`."""
 
     def __init__(self, dataset: BinnedDataset):
         super().__init__(*dataset.shape)
@@ -60,7 +60,7 @@ class BinningMixin(gradient_boosting.BaseHistGradientBoosting):
     def _arrays_of_fit(
         self, X: Table, y: ArrayLike, sample_weight: ArrayLike | None, eras: Eras | None
     ) -> tuple[Any, Any, Any]:
-        """Return a fit's `y`, `sample_weight` and `eras`; a data set brings its own."""
+        """Return `y`, `sample_weight` and `eras` of a fit; a data set X has its own."""
         check_collected(X)
         if not isinstance(X, BinnedDataset):
             if y is None:
@@ -79,8 +79,8 @@ class BinningMixin(gradient_boosting.BaseHistGradientBoosting):
         return X.y, X.sample_weight, X.eras
 
     def _preprocess_X(self, X: Any, *, reset: bool) -> Any:
-        """Preprocess X as scikit-learn does, but return bins and small integers without
-        a change.
+        """Preprocess X as scikit-learn does, but return X unchanged if it holds bins or
+        small integers.
         """
         if reset:
             # All rows from here to the binning of the training rows belong to the fit.
@@ -175,8 +175,8 @@ class BinningMixin(gradient_boosting.BaseHistGradientBoosting):
     def _bin_data(
         self, X: Any, sample_weight: Any = None, *, is_training_data: bool
     ) -> NDArray[np.uint8]:
-        """Return the bins of X, as scikit-learn does, but perhaps X's own memory,
-        read-only. Training rows are Fortran-ordered, validation rows C-ordered.
+        """Return the bins of X, as scikit-learn does, but perhaps as read-only memory
+        of X. Training rows are Fortran-ordered, validation rows C-ordered.
         """
         if is_training_data:
             self._fit_state.keeps_integers = False

@@ -79,7 +79,7 @@ def map_codes(
     const int n_threads,
 ):
     """Write the table's entry for each row of each column into `binned`. As for
-    `count_codes`, the caller keeps memory alive, and rows within bounds; columns, too.
+    `count_codes`, the caller keeps memory alive, and rows and columns within bounds.
     """
     cdef:
         intp_t n_columns = addresses.shape[0]

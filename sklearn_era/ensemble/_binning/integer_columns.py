@@ -40,7 +40,7 @@ class ColumnBatch(NamedTuple):
 
 
 class UnbinnedRows:
-    """Stands for X in ``fit`` until its rows are binned; taking rows copies nothing."""
+    """Stands in for X in ``fit`` until rows are binned; taking rows copies nothing."""
 
     ndim = 2
     rows: Rows | None = None  # taken so far; None for all
@@ -71,7 +71,7 @@ class UnbinnedRows:
 
 
 class IntegerColumns(UnbinnedRows):
-    """Stands for X whose columns hold small integers, and reads them where they are."""
+    """Stands in for X whose columns hold small integers, and reads them in place."""
 
     def __init__(self, columns: Sequence[Column], n_rows: int):
         super().__init__(n_rows, len(columns))
@@ -92,7 +92,7 @@ class IntegerColumns(UnbinnedRows):
         return column if self.rows is None else column[self.rows]
 
     def batches(self) -> Iterator[ColumnBatch]:
-        """Yield all columns in batches; those of a batch have values of one size."""
+        """Yield all columns in batches; values of a batch have one size in bytes."""
         kinds: dict[tuple[bool, int], list[int]] = {}
         for feature, column in enumerate(self._columns):
             kind = (callable(column), self.dtypes[feature].itemsize)
@@ -137,7 +137,7 @@ class IntegerColumns(UnbinnedRows):
 
 
 def addresses_of(arrays: list[NDArray[Any]]) -> tuple[Rows, Rows]:
-    """Return the address of each 1-d array, and the distance of its values in bytes."""
+    """Return the address of each 1-d array, and its stride in bytes."""
     both = [(x.__array_interface__["data"][0], x.strides[0]) for x in arrays]
     addresses, strides = np.array(both, dtype=np.intp).reshape(-1, 2).T.copy()
     return addresses, strides

@@ -1,5 +1,5 @@
 """Binning of small integers, with scikit-learn's thresholds but without its float64
-copy: counts of the few distinct values determine the thresholds, and a table the bins.
+copy: counts of the few distinct values give the thresholds, and a table gives the bins.
 """
 
 from typing import Any
@@ -66,7 +66,7 @@ def bin_columns(mapper: _BinMapper, columns: IntegerColumns, order: str = "F") -
 
 
 def make_tables(thresholds: list[Floats | None], dtypes: list[np.dtype[Any]]) -> Bytes:
-    """Return tables of the bin of each code, one for each column; all have one item
+    """Return each column's table of the bins of codes; codes of all columns have one
     size. A value equal to a threshold is in the bin below it, as in `transform`.
     """
     tables = np.empty((len(dtypes), 2 ** (8 * dtypes[0].itemsize)), dtype=np.uint8)
@@ -77,8 +77,8 @@ def make_tables(thresholds: list[Floats | None], dtypes: list[np.dtype[Any]]) ->
 
 
 def matrix_of_own_bins(mapper: _BinMapper, columns: IntegerColumns) -> Bytes | None:
-    """Return X itself, read-only, as the binned matrix; None unless each column has
-    exactly the values 0, 1, ..., k - 1, and X is Fortran-ordered and of bytes.
+    """Return X itself as the binned matrix, read-only, if each column has exactly the
+    values 0, 1, ..., k - 1, and X is Fortran-ordered and of bytes; else return None.
     """
     edges = mapper.bin_thresholds_
     if not all(np.array_equal(x, np.arange(x.size) + 0.5) for x in edges):
@@ -105,7 +105,7 @@ def take_rows(
 
 
 def find_missing_values(X_binned: Bytes, mapper: _BinMapper) -> Bytes:
-    """Return which columns have missing values; one after another, to save a copy."""
+    """Return which columns have missing values, without a copy of the whole matrix."""
     missing = mapper.missing_values_bin_idx_
     has_missing = [(column == missing).any() for column in X_binned.T]
     return np.array(has_missing, dtype=np.uint8)

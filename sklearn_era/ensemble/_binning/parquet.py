@@ -54,8 +54,8 @@ def check_names(
 def read_target(
     columns: ParquetColumns, target: str, kept: Rows, drop_missing: bool
 ) -> tuple[NDArray[Any], Rows]:
-    """Return the targets of those rows of `kept` that have one, and the places of these
-    rows in `kept`.
+    """Return the targets of the `kept` rows, without missing targets, and the places of
+    their rows in `kept`.
     """
     y = columns.read_labels(target)
     if kept.size < y.size:
@@ -197,7 +197,7 @@ def _read_bins(
     columns: ParquetColumns, group: list[str], thresholds: list[Floats | None],
     place: Rows, mapper: _BinMapper, binned: Bytes,
 ) -> None:  # fmt: skip
-    """Write the bins of rows into `binned`, each at its `place`, if that is not -1."""
+    """Write the bins of rows into `binned`, each at its `place`; leave -1 out."""
     dtypes = [columns.sample_dtype(name) for name in group]
     tables = _make_small_tables(dtypes, thresholds)
     for first, batch in columns.iter_batches(group, place >= 0):

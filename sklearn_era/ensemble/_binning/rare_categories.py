@@ -1,4 +1,4 @@
-"""Categorical columns with more categories than bins, of which the rarest share one:
+"""Columns with more categories than bins, whose rarest categories share a bin:
 scikit-learn's own encoder gives them one code, so that its estimators predict the same.
 """
 
@@ -17,7 +17,7 @@ _MOST_NAMED = 5
 
 
 def encoder_of(estimator: BaseEstimator) -> OrdinalEncoder:
-    """Return the encoder of categorical columns: they are the trees' first features."""
+    """Return the encoder of the categorical columns: the trees' first features."""
     return estimator._preprocessor.named_transformers_["encoder"]
 
 

@@ -103,7 +103,7 @@ def find_thresholds(
 
 @lru_cache(maxsize=16)
 def _places_of_quantiles(n_values: int, max_bins: int) -> tuple[Rows, Rows]:
-    """Return, for each quantile, the two places in sorted values whose mean it is."""
+    """Return, for each quantile, the places of the two sorted values it averages."""
     percents = np.linspace(0, 100, num=max_bins + 1)[1:-1]
     numbers = np.arange(n_values, dtype=np.float64)
     places = np.percentile(numbers, percents, method="averaged_inverted_cdf")
@@ -115,7 +115,7 @@ def map_in_threads(
     n_values: int,
 ) -> list[Any]:  # fmt: skip
     """Map a function that releases the GIL; return the results. Use threads if it reads
-    many values: joblib looks for results every 10 ms, in which ten columns are binned.
+    many values: joblib looks for results every 10 ms, enough to bin ten columns.
     """
     if n_values < _VALUES_FOR_THREADS:
         return list(map(function, *arguments))

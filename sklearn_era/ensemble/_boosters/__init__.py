@@ -6,7 +6,7 @@
 - ``predictions``: predictions for rows of known eras; ``known_eras``: their labels;
 - ``era_effects``: intercepts of eras; ``era_values``: their Newton steps and shrinkage;
   ``level_forecast``: the level that they follow; ``group_intercepts``: intercepts of
-  groups beside times; ``intercept_updates``: of eras whose labels come after the fit;
+  groups beside times; ``intercept_updates``: updates by eras after the fit;
 - ``era_weights``: the weights of eras in each iteration;
 - ``leaf_shrinkage``: the shrinkage of leaves that differ between eras;
 - ``tree_features``: the features that a tree may split on.

@@ -29,7 +29,7 @@ _ESTIMATED_AT = frozenset([0, *(4**k for k in range(1, 16))])
 
 class EraIntercepts:
     """The intercepts of all eras in a fit, equal in all processes. Raw predictions of
-    training rows include their era's intercept; those of other rows, the forecast.
+    training rows include their era's intercept; other raw predictions, the forecast.
     """
 
     def __init__(
@@ -61,7 +61,7 @@ class EraIntercepts:
         self, estimator: BaseEstimator, y: Array, raw: Array,
         sample_weight: Array | None, raw_val: Array | None,
     ) -> None:  # fmt: skip
-        """Update an estimator's intercepts, and change raw predictions by as much."""
+        """Update an estimator's intercepts, and add the changes to raw predictions."""
         if self._groups is not None:
             self._groups.update(estimator, y, raw, sample_weight, raw_val)
         if self._eras.labels.size == 1:
@@ -109,7 +109,7 @@ def settle_intercepts(
 
 
 def _drop_held_out(estimator: BaseEstimator, labels: NDArray[Any]) -> None:
-    """Drop held-out eras' intercepts before a warm start; ValueError for new eras."""
+    """Drop intercepts of held-out eras (warm start); raise ValueError for new eras."""
     n_eras, known = labels.size, estimator._era_labels
     held_out = getattr(estimator, "validation_eras_", known[:0])
     is_same = np.array_equal(find(known, labels), np.arange(n_eras))
@@ -128,7 +128,7 @@ def begin_intercepts(
     estimator: BaseEstimator, eras: EncodedEras | None, is_warm: bool,
     exchange: Exchange,
 ) -> EraIntercepts | None:  # fmt: skip
-    """Return the object that updates a fit's intercepts, if any; drop former ones."""
+    """Return what updates a fit's intercepts, or None; drop earlier intercepts."""
     if not is_warm:
         for name in FITTED_INTERCEPTS:
             estimator.__dict__.pop(name, None)

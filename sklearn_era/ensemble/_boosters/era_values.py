@@ -77,7 +77,7 @@ def shrink(series: Array) -> Array:
 def _line_search(
     loss: BaseLoss, eras: EncodedEras, residuals: Array, sample_weight: Array | None
 ) -> Array:
-    """Return the best constant for each era's residuals; 0 for one without weight."""
+    """Return the best constant for each era's residuals; 0 for eras without weight."""
     steps = np.zeros(eras.labels.size)
     for j, rows in enumerate(eras.rows):
         weights = None if sample_weight is None else sample_weight[rows]

@@ -26,7 +26,7 @@ FITTED_WEIGHTS = ("_weighted_eras", "_era_weights", "_era_log_weights")
 
 
 class MovingEraWeights:
-    """The weights of all eras in a fit; an era of rows without weight keeps its own."""
+    """The weights of all eras in a fit; an era keeps its own if no row has weight."""
 
     def __init__(
         self, eras: EncodedEras, step_size: float, exchange: Exchange = ALONE,
@@ -42,8 +42,8 @@ class MovingEraWeights:
         self._constants = np.zeros(n_eras)
 
     def base_weights(self, sample_weight: Array) -> Array:
-        """Return rows' weights without the factors of eras: a copy of `sample_weight`,
-        made at the first call.
+        """Return the weights of rows without the factors of eras: a copy of
+        `sample_weight`, made at the first call.
         """
         if self._base is None:
             self._base = sample_weight.copy()
@@ -52,7 +52,7 @@ class MovingEraWeights:
     def update(
         self, estimator: BaseEstimator, y: Array, raw: Array, sample_weight: Array
     ) -> None:
-        """Update the weights of eras in the estimator, and those of rows in place."""
+        """Update the eras' weights in the estimator, and the rows' weights in place."""
         base = self.base_weights(sample_weight)
         losses, has_weight = self._mean_losses(estimator._loss, y, raw, base)
         with np.errstate(over="ignore", invalid="ignore"):
@@ -74,8 +74,9 @@ class MovingEraWeights:
     def _mean_losses(
         self, loss: BaseLoss, y: Array, raw: Array, base: Array
     ) -> tuple[Array, NDArray[np.bool_]]:
-        """Return each era's mean loss, 0 without weight, and whether it has weight.
-        Constants that losses omit are added, or large counts would seem to lose least.
+        """Return each era's mean loss, 0 without weight, and whether the era has
+        weight. Constants that losses omit are added, or large counts would seem to lose
+        least.
         """
         if self._totals is None:
             constants = base * loss.constant_to_optimal_zero(y)
@@ -118,7 +119,7 @@ def is_reweighted(estimator: BaseEstimator) -> bool:
 def weigh_rows(
     estimator: BaseEstimator, eras: EncodedEras, sample_weight: Array | None
 ) -> Array | None:
-    """Return rows' weights times those of eras; a copy, if iterations update them."""
+    """Return rows' weights times their eras' weights; a copy if updated later."""
     state, is_moved = estimator._fit_state, is_reweighted(estimator)
     if not (is_moved or is_fixed(estimator.era_weighting)):
         return sample_weight
@@ -179,7 +180,7 @@ def begin_era_weights(
 
 
 def _by_iteration(rows: Array, n_iter: int) -> Array:
-    """Return the factors of eras in each iteration; the last stand for missing ones."""
+    """Return the eras' factors in each iteration; repeat the last if some lack."""
     n_missing = max(0, n_iter - len(rows))
     return np.concatenate([rows[:n_iter], np.repeat(rows[-1:], n_missing, axis=0)])
 

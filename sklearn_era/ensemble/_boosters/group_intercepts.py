@@ -1,4 +1,4 @@
-"""Intercepts of groups, beside those of times; shrunk to 0, that of a new group."""
+"""Intercepts of groups beside times, shrunk to 0: the intercept of a new group."""
 
 from typing import Any
 
@@ -41,7 +41,7 @@ class GroupIntercepts:
         self, estimator: BaseEstimator, y: Array, raw: Array, sample_weight: Any,
         raw_val: NDArray[Any] | None,
     ) -> None:  # fmt: skip
-        """Update an estimator's intercepts, and change raw predictions by as much."""
+        """Update an estimator's intercepts, and add the changes to raw predictions."""
         if len(estimator._predictors) < self._start:
             return
         series = values_of_eras(

@@ -23,7 +23,7 @@ from ...effects import Recency, intercepts_of
 def resolve_validation_eras(
     estimator: BaseEstimator, eras: EncodedEras, n_rows: int
 ) -> str | None:
-    """Return which eras are held out; ValueError if eras lack an order that matters."""
+    """Return which eras are held out; ValueError if an order is needed and missing."""
     order, held_out = estimator.era_order, estimator.validation_eras
     stops_early = estimator.early_stopping is True or (
         # scikit-learn's rule

@@ -164,8 +164,8 @@ class EraFitMixin(InterceptUpdatesMixin, EraScoringMixin):
     def _check_eras(
         self, eras: Any, X: Any, eras_val: Any, X_val: Any
     ) -> tuple[EncodedEras | None, NDArray[Any] | None]:
-        """Return checked eras and `eras_val`; in the state of the fit, set its
-        criterion plan, penalties and held-out eras.
+        """Check and return `eras` and `eras_val`; store the criterion plan, the
+        penalties and the held-out eras in the state of the fit.
         """
         state = self._fit_state
         if state.previous is not None:
@@ -203,7 +203,7 @@ class EraFitMixin(InterceptUpdatesMixin, EraScoringMixin):
     def _weigh_eras(
         self, eras: EncodedEras | None, sample_weight: Array | None
     ) -> Array | None:
-        """Return rows' weights times those of eras, or a copy to be updated later."""
+        """Return rows' weights times their eras' weights; a copy if updated later."""
         check_weights(self, sample_weight)
         if sample_weight is not None:
             sums = self._exchange.sum_of(sample_weight.sum(), sample_weight.size)
@@ -252,8 +252,8 @@ class EraFitMixin(InterceptUpdatesMixin, EraScoringMixin):
         self, eras: EncodedEras | None, eras_val: NDArray[Any] | None, y: NDArray[Any],
         sample_weight: NDArray[Any] | None,
     ) -> None:  # fmt: skip
-        """Set the era splitter in the state of the fit, None for scikit-learn's. Raise
-        ValueError, or warn, if there are too few eras for it.
+        """Store the era splitter in the state of the fit, or None for scikit-learn's.
+        Raise ValueError, or warn, if there are too few eras for the criterion.
         """
         state, plan = self._fit_state, self._fit_state.plan
         state.training_eras, state.target = eras, (y, sample_weight, eras)
@@ -331,7 +331,7 @@ class EraFitMixin(InterceptUpdatesMixin, EraScoringMixin):
         self, *, X_binned: NDArray[np.uint8], gradients: NDArray[np.float32],
         hessians: NDArray[np.float32], interaction_cst: Any, **parameters: Any,
     ) -> Grower:  # fmt: skip
-        """Return a tree's grower: ours with an era splitter, else scikit-learn's."""
+        """Return a tree's grower: scikit-learn's, unless there is an era splitter."""
         state, is_drawn = self._fit_state, self.colsample_bytree < 1
         parameters["interaction_cst"] = draw_tree_features(
             self._feature_subsample_rng, self._n_features, self.colsample_bytree,

@@ -36,8 +36,8 @@ class InterceptUpdatesMixin(gradient_boosting.BaseHistGradientBoosting):
     @property
     def era_intercepts_(self) -> dict[Any, Any]:
         """Intercepts of training eras, in a dict by label; after a fit with
-        `era_effects`. Of two columns, two such dicts, ``{"times": ..., "groups":
-        ...}``.
+        `era_effects`. Eras of two columns have two such dicts, ``{"times": ...,
+        "groups": ...}``.
         """
         if not hasattr(self, "_era_intercepts"):
             raise AttributeError(
@@ -88,7 +88,7 @@ class InterceptUpdatesMixin(gradient_boosting.BaseHistGradientBoosting):
         self._take_in(HeldOut(encoded, y, weights, bins), self._raw_predict(X))
 
     def _take_in(self, rows: HeldOut, raw: NDArray[np.float64]) -> None:
-        """Add rows to the values of eras, and update intercepts; overwrite `raw`."""
+        """Update intercepts by further rows, of old or new eras; overwrite `raw`."""
         effects = intercepts_of(self)
         assert effects is not None
         assert rows.X is not None

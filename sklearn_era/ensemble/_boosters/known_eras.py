@@ -84,14 +84,14 @@ def read_for_fit(
 
 
 def read_as_fitted(estimator: BaseEstimator, eras: Eras, X: Table) -> EncodedEras:
-    """Return encoded eras, read as the fit read them: of one column, or of two."""
+    """Return encoded eras, read as in the fit: from one column, or from two."""
     if "_pair" in vars(estimator):
         return read_again(estimator, eras, X)[1]
     return read_eras(eras, X, estimator._era_labels)
 
 
 def _predictor_of(estimator: BaseEstimator, X: Table, steps: Any) -> Any:
-    """Return a copy whose raw predictions are those of X plus `steps`, for any rows."""
+    """Return a copy whose raw predictions are always those of X, plus `steps`."""
     copied = object.__new__(type(estimator))
     copied.__dict__.update(vars(estimator))
     copied.__dict__.pop("_group_labels", None)  # which X would be read for once more

@@ -30,8 +30,8 @@ def cell_values(
     cells: NDArray[np.integer], n_cells: int, gradients: NDArray[np.floating],
     hessians: NDArray[np.floating], exchange: Exchange = ALONE,
 ) -> tuple[Array, Array, float]:  # fmt: skip
-    """Return ``-G / H`` and H of each cell, a set of rows; and s2, the variance of
-    rows' ``-g / h`` in cells.
+    """Return ``-G / H`` and H of each cell (a set of rows), and s2, the variance of the
+    rows' ``-g / h`` within cells.
     """
     has_weight = hessians > 0
     G, H = np.empty((2, n_cells))
@@ -81,9 +81,9 @@ def leaf_factors(
 def shrink_leaves(
     booster: BaseEstimator, grower: Any, gradients: NDArray[Any], hessians: NDArray[Any]
 ) -> None:
-    """Multiply the leaves of a grown tree by their factors if `leaf_shrinkage` is set;
-    if there are monotonic constraints, by the mean factor, which keeps the order of
-    leaves: the grower does not know all bounds, and a line search ignores them.
+    """Multiply each leaf of a grown tree by its factor if `leaf_shrinkage` is set. With
+    monotonic constraints, multiply all leaves by the mean factor, which keeps their
+    order: the grower does not know all bounds, and a line search ignores them.
     """
     if booster.leaf_shrinkage is None:
         return

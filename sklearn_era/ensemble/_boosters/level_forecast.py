@@ -1,7 +1,7 @@
 """The level that values of eras follow, and its forecast: equations of `Intercepts`.
 
-The prior of the constants c is flat: the likelihood is the restricted one. "Steps" are
-a, which decay with phi.
+The prior of the constants c is flat, which makes the likelihood the restricted one.
+"Steps" are a, which decay with phi.
 """
 
 from collections.abc import Callable
@@ -96,7 +96,7 @@ def follow_levels(
 
 
 def forecast_levels(paths: Array, horizon: NDArray[np.integer]) -> Array:
-    """Return forecasts, (n_horizons, n_outputs); 0 where they do not help."""
+    """Return forecasts, (n_horizons, n_outputs); 0 where a forecast does not help."""
     phi, is_carried, decaying, lasting, slope = paths[:, [0, 4, 5, 6, 7]].T
     ahead = horizon[:, None]
     n_steps = (1 - _DAMPING**ahead) / (1 - _DAMPING)
@@ -104,8 +104,8 @@ def forecast_levels(paths: Array, horizon: NDArray[np.integer]) -> Array:
 
 
 def fit_level(series: Series) -> Level:
-    """Return the likeliest level on a grid, or `Level()` if without a level the values
-    are hardly less likely.
+    """Return the likeliest level on a grid, or `Level()` (no level) if this is hardly
+    less likely.
     """
     values, _, groups = series
     known = series.is_known
@@ -212,7 +212,7 @@ def forecasts_gain(series: Series, level: Level) -> bool:
 
 
 def forecast_errors(series: Series, level: Level) -> Array:
-    """Return each value less its forecast from earlier ones, by the Kalman filter."""
+    """Return each value less its forecast from earlier values, by the Kalman filter."""
     values, variances, groups = series
     known = series.is_known
     phi, q, tau2, trend = level

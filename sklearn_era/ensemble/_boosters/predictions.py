@@ -22,7 +22,7 @@ stages : iterator of ndarray of shape (n_samples,){}
 
 
 class EraPredictionMixin(gradient_boosting.BaseHistGradientBoosting):
-    """Adds ``eras`` to the predictions of both boosters; precedes their own classes."""
+    """Adds an argument ``eras`` to the predictions that both boosters have."""
 
     # As for `fit`; a score uses the forecast, unless eras are requested.
     __metadata_request__predict: ClassVar = {"eras": True}
@@ -74,7 +74,7 @@ class EraPredictionMixin(gradient_boosting.BaseHistGradientBoosting):
         X : array-like of shape (n_samples, n_features)
             The rows to predict.
         y, sample_weight : array-like of shape (n_samples,)
-            Their targets and, by default None, weights.
+            The targets and, optionally, the weights of rows.
         eras : array-like of shape (n_samples,) or str, default=None
             Era of each row, as in ``predict``. Meta-estimators pass it on after
             ``set_score_request(eras=True)``.
@@ -89,7 +89,7 @@ class EraPredictionMixin(gradient_boosting.BaseHistGradientBoosting):
 
 
 class EraClassPredictionMixin(EraPredictionMixin):
-    """Adds ``eras`` to the predictions that only a classifier has."""
+    """Adds an argument ``eras`` to the predictions that only a classifier has."""
 
     @predicts("Predict the probability of each class.", PROBABILITIES, *_ERAS)
     def predict_proba(self, X: Table, *, eras: Eras | None = None) -> NDArray[Any]:

@@ -16,7 +16,7 @@ class EraScoringMixin(gradient_boosting.BaseHistGradientBoosting):
     _scorer: Any
 
     def _get_small_trainset(self, X_binned_train, y_train, sample_weight_train, seed):
-        """Return rows to score in training: whole eras, if the scorer takes eras."""
+        """Return rows to score in training: of whole eras, if the scorer takes eras."""
         state = getattr(self, "_fit_state", None)  # None if called out of a fit
         asked_for = self._asked_for_eras() if state else None
         rows = asked_for.draw_training_rows(seed) if asked_for else None
@@ -48,7 +48,7 @@ class EraScoringMixin(gradient_boosting.BaseHistGradientBoosting):
             self._scorer = scorer
 
     def _should_stop(self, scores):
-        """Return whether to stop; NaN is the worst score. ValueError if all are NaN."""
+        """Return whether to stop; raise ValueError if all are NaN, the worst score."""
         is_undefined = np.isnan(scores)
         stops = super()._should_stop(np.where(is_undefined, -np.inf, scores).tolist())
         if stops and is_undefined.all():

@@ -16,9 +16,10 @@ def draw_tree_features(
     interaction_cst: list[set[int]] | None,
     penalties: NDArray[np.float64] | None = None,
 ) -> list[set[int]] | list[frozenset[int]] | None:  # fmt: skip
-    """Return the features drawn for a tree, as interaction constraints: scikit-learn's
-    grower builds no histograms of others. Categorical features come first; a penalty of
-    1 or more excludes a feature. If all are drawn, the generator is not used.
+    """Draw the features of a tree; return them as interaction constraints, as
+    scikit-learn's grower then builds no other histograms. Categorical features come
+    first; a penalty of 1 or more excludes a feature. If all are drawn, the generator is
+    not used.
     """
     if share == 1.0 and penalties is None:
         return interaction_cst
@@ -42,8 +43,8 @@ def draw_tree_features(
 
 
 class SortedFeaturesGrower(TreeGrower):
-    """scikit-learn's grower, with the allowed features of a node in ascending order:
-    the order of its hash tables would decide ties and what `max_features` draws.
+    """scikit-learn's grower, with the allowed features of a node in ascending order;
+    else the order of hash tables would decide ties and what `max_features` draws.
     """
 
     def _compute_best_split_and_push(self, node: Any) -> None:

@@ -61,7 +61,7 @@ cdef enum:
 
 
 cdef inline bint is_sum(statistic what) noexcept nogil:
-    """Return whether the statistic of some eras is the sum of each one's statistic."""
+    """Return whether a statistic of several eras is the sum of their own statistics."""
     return what in (DIRECTIONS, DIRECTIONS_AND_GAINS, MEAN_GAINS)
 
 
@@ -155,7 +155,7 @@ cdef inline era_terms compare_sides(
     double l2,               # `l2_regularization`; perhaps a constant 0
     era_sums left, era_sums right, const era_facts * era,
 ) noexcept nogil:
-    """Return what an era adds to a statistic; 0 if it is not informative."""
+    """Return what an era adds to a statistic; 0 if the era is not informative."""
     cdef:
         bint is_neutral = what in (
             CHANGING_RATES, RATIOS, IMPURITIES, SMOOTHED_IMPURITIES
@@ -235,8 +235,8 @@ cdef inline void add_by_statistic(
     int field,                # the statistic's first
     double * sums,            # IN and OUT, (n_fields, n_lanes)
 ) noexcept nogil:
-    """Call `add_statistic` with `what` as a constant, for the compiler; and with the
-    default `l2_regularization`, which spares mean gains a division.
+    """Call `add_statistic` with constants, for the compiler: `what`, and the default
+    `l2_regularization`, which saves mean gains a division.
     """
     cdef double l2 = criterion.l2_regularization
     if what == DIRECTIONS:
@@ -286,7 +286,7 @@ cdef inline void add_statistic(
     const criterion_struct * criterion, const lane_eras * lanes, int field,
     double * sums,
 ) noexcept nogil:
-    """Add some eras to one statistic of all splits, kept in registers meanwhile."""
+    """Add some eras to one statistic of all splits, with the sums in registers."""
     cdef:
         double[LANES] covered_here
         double[MAX_FIELDS * LANES] kept_here
@@ -335,7 +335,7 @@ cdef inline void add_absent_terms(
 
 cdef inline bint counts_uncovered(statistic what) noexcept nogil:
     """Return whether an era that a split does not cover may change the statistic. True
-    where it adds 0 is not wrong, but costs time.
+    is never wrong, but costs time if such an era adds 0.
     """
     return what not in (
         DIRECTIONS, DIRECTIONS_AND_GAINS, MEAN_GAINS, EFFECTS, CHANGING_RATES, RATIOS,

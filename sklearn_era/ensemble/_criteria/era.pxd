@@ -103,8 +103,8 @@ cdef inline void add_smoothed(
 ) noexcept nogil:
     """Add `count` times a gain to SMOOTHED sums, by one exponential. Branch-free.
 
-    The exponential is the weight of the gain or, if this is the new extreme, the factor
-    of all former weights.
+    The exponential is the weight of the gain or, if the gain is a new extreme, the
+    factor of all former weights.
     """
     cdef:
         double offsets = sums[0]
@@ -155,7 +155,7 @@ cdef inline void merge_gains(
 
 
 cdef inline double smoothed_mean(const double * sums) noexcept nogil:
-    """Return B_alpha of SMOOTHED sums."""
+    """Return B_alpha, a mean that leans towards one extreme, of SMOOTHED sums."""
     return sums[EXTREME_GAIN] + sums[OFFSETS] / sums[WEIGHTS]
 
 

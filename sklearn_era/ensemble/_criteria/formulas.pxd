@@ -116,7 +116,7 @@ cdef inline era_facts facts_of_era(
 cdef inline double gain_unit(
     const criterion_struct * criterion, double sum_hessians, double gradient_variance
 ) noexcept nogil:
-    """Return the factor of gains: 1; or 1 / (H V), 0 if V is 0, to normalise gains.
+    """Return the factor of gains: 1 or, to normalise gains, 1 / (H V), or 0 if V is 0.
 
     V is the variance of the gradients at the root, by unit of hessian.
     """

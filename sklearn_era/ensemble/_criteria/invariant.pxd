@@ -34,7 +34,7 @@ cdef inline double era_changing_rate(
 
 
 cdef inline double era_ratio(era_sums left, era_sums right) noexcept nogil:
-    """Return I_j: how likelier positive rows go left than negative ones.
+    """Return I_j: how many times likelier positive rows go left than negative rows.
 
     I_j = [(pos_Lj + 1/2) / (pos_j + 1)] / [(neg_Lj + 1/2) / (neg_j + 1)], equations 16
     to 19 of Liao et al. (2024), Invariant Random Forest. Here `gradients` are sums over

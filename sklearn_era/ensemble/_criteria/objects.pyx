@@ -90,9 +90,9 @@ cdef class Criterion:
         """Return the rank of a split; None if it is not admissible or valid. For tests.
 
         Sides have a row for each era: sum of gradients, sum of hessians, number of
-        rows; `gain` is the pooled gain. `impurities` are the eras' before the split,
-        `era_sizes` their rows in the training set (by default in the node). Eras are
-        summed by group, and then groups are merged, as the sums of processes are.
+        rows; `gain` is the pooled gain. `impurities` are impurities of eras before the
+        split, `era_sizes` the rows of eras in training (by default in the node). Eras
+        are summed by group, and then groups are merged, as the sums of processes are.
         """
         cdef:
             const double [:, ::1] left_sums = np.array(left, dtype=np.float64)
@@ -137,8 +137,8 @@ class EraComparison(NamedTuple):
 
     Gains are 0 if an era is not informative. Directions are 1 if the left value is
     larger, -1 if the right value is, else 0. An era is covered if it has
-    `min_samples_per_era` rows on both sides. A side's value is of the era alone, as a
-    raw prediction; 0 for a side without weight.
+    `min_samples_per_era` rows on both sides. The value of a side is a raw prediction by
+    the era's rows alone; 0 without weight.
     """
 
     gains: np.ndarray
@@ -189,8 +189,8 @@ def compare_sides(
 def compare_listed(
     const double [:, :, :, ::1] sides, const double [::1] min_samples, double l2
 ):
-    """Return the gains and the effects of `ListedSplits`, by its `sides`; each of shape
-    (n_eras, n_splits).
+    """Return the gains and the effects of the splits in `ListedSplits`, by its `sides`;
+    both have shape (n_eras, n_splits).
     """
     cdef:
         Py_ssize_t of_hessians = sides.shape[1] - 1

@@ -85,8 +85,8 @@ cdef inline criterion_struct penalty_unit(
 ) noexcept nogil:
     """Return the criterion whose largest key in the node is the unit of penalties.
 
-    Keys of INVARIANT and TIME_ROBUST may be negative; so the gain and the decrease of
-    impurity stand in for them.
+    Keys of INVARIANT and TIME_ROBUST may be negative; their units are the gain and the
+    decrease of impurity.
     """
     cdef criterion_struct unit
     if criterion.name == INVARIANT:
@@ -123,7 +123,7 @@ cdef inline criterion_struct gain_alone(
 cdef inline criterion_struct directions_alone(
     const criterion_struct * criterion
 ) noexcept nogil:
-    """Return the criterion DIRECTIONAL without the gains, which only break ties."""
+    """Return the criterion DIRECTIONAL without gains, which only break ties."""
     cdef:
         criterion_struct by_direction = criterion[0]
         int n_fields = criterion.n_fields
@@ -136,7 +136,7 @@ cdef inline criterion_struct directions_alone(
 cdef inline bint keeps_directions_alone(
     const criterion_struct * criterion
 ) noexcept nogil:
-    """Return whether only directions are summed, of eras with a row on each side."""
+    """Return whether only directions are summed, of eras with rows on both sides."""
     return (
         criterion.n_statistics == 1
         and criterion.statistics[0] == DIRECTIONS

@@ -117,7 +117,7 @@ cdef inline bint counts_uncovered_eras(
 
 
 cdef inline bint are_sums(const criterion_struct * criterion) noexcept nogil:
-    """Return whether `merge_sums` only adds number to number."""
+    """Return whether `merge_sums` just adds the numbers of `others` to `sums`."""
     cdef int i
     for i in range(criterion.n_statistics):
         if not is_sum(<statistic> criterion.statistics[i]):

@@ -131,9 +131,10 @@ cdef inline bint rank_time_robust(
     """Set the key to -max_j L_j, -mean_j L_j or -B_alpha(L_j); return whether the split
     is valid. Moneda (2021), equations 5.1 and 5.2.
 
-    It is valid by its decrease ID = agg_j (n_j / N_j) (L_before,j - L_j), equation 5.4,
-    which is the priority too; infinite gains are not. An era that is not informative
-    enters the mean with its impurity before the split, and no other aggregate.
+    A split is valid if its decrease ID = agg_j (n_j / N_j) (L_before,j - L_j), equation
+    5.4, suffices and its gain is finite. ID is also its priority. An era that is not
+    informative enters the mean with its impurity before the split, and no other
+    aggregate.
     """
     # The number of informative eras, or their weights, of which the largest is 1.
     cdef double n_informative = sums[N_INFORMATIVE]

@@ -12,8 +12,8 @@ cdef inline double mean_less_deviation(
     """Return mean_j x_j - penalty std_j x_j, with ddof=0.
 
     The variance penalty of Krueger et al. (2021), Out-of-Distribution Generalization
-    via Risk Extrapolation (V-REx), with the deviation in place of the variance. Of two
-    values the smaller one enters without rounding: at penalty=1, many splits share it.
+    via Risk Extrapolation (V-REx), with the deviation in place of the variance. With
+    two values, the smaller enters without rounding: many splits share it at penalty=1.
     """
     if moments[N_VALUES] == 2.0:
         return moments[SMALLEST] + 0.5 * (1.0 - penalty) * fabs(moments[SHIFTED])

@@ -87,7 +87,7 @@ def check_forest_eras(
 def check_bootstrap(
     forest: BaseEstimator, n_samples: int, era_columns: list[EncodedEras]
 ) -> None:
-    """Raise ValueError if `max_samples` exceeds what there is, or nothing is drawn."""
+    """Raise ValueError for a too large `max_samples`, or options that need draws."""
     if forest.bootstrap is False:
         for name in ("oob_score", "max_samples"):
             value = getattr(forest, name)

@@ -15,7 +15,7 @@ _OF_CLASSES = (
 
 
 def index_of_class(forest: BaseEstimator, label: object) -> int:
-    """Return the index of the class `label`; if it is None, of the second of two."""
+    """Return the index of the class `label`; None is the second of two classes."""
     classes = forest.classes_.tolist()
     if label is None:
         if len(classes) == 2:

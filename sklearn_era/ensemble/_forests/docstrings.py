@@ -30,7 +30,7 @@ bootstrap : {{'rows', 'within_eras', 'whole_eras'}} or False, default='rows'
       their sizes;
     - 'whole_eras': as many whole eras as there are. The out-of-bag score is then for
       eras that trees have not seen. An era drawn twice counts as two. With few eras,
-      some trees learn from a single one;
+      some trees learn from a single era;
     - False: no draw. Every tree has all rows; trees differ by `max_features`, and by
       which of equally good splits they take.
 max_samples : int or float, default=None
@@ -38,10 +38,9 @@ max_samples : int or float, default=None
     ('within_eras') or of the eras ('whole_eras'). None draws as many as there are.
 max_features : {{'sqrt', 'log2'}}, int, float or None, default=1.0
     Number of features drawn for each split: a number, a share of the columns rounded
-    down, or their root or logarithm; at least one. None and 1.0 are all of them. If
-    none of these can split a node's rows, more are drawn until one can, as in
-    scikit-learn's forests: a number with two values, or two categories of ten rows
-    each.
+    down, or their root or logarithm; at least one. None and 1.0 are all of them. If no
+    drawn feature can split a node's rows, more are drawn until a feature can (it has
+    two numbers, or two categories of ten rows each), as in scikit-learn's forests.
 max_depth : int or None, default=None
     Maximum number of edges from the root to a leaf.
 max_leaf_nodes : int or None, default=None
@@ -55,7 +54,7 @@ min_impurity_decrease : float, default=0.0
 l2_regularization : float, default=0.0
     Shrinks leaves to the tree's mean, as rows at the mean of this total weight would.
 max_bins : int, default=255
-    Maximum number of bins of a feature, without that of missing values, 2 to 255.
+    Maximum number of bins of a feature, 2 to 255, without the bin of missing values.
 categorical_features : array-like or 'from_dtype' or None, default='from_dtype'
     As in `HistGradientBoosting{suffix}`.
 """
@@ -71,8 +70,8 @@ oob_score : bool or callable, default=False
     weights of the fit{class_weights},
     or by ``oob_score(y_true, y_pred)``, without weights.
 warm_start : bool, default=False
-    Whether ``fit`` keeps the existing trees and adds to them. The forest is then, up to
-    rounding, that of one fit of as many trees to the same rows.
+    Whether ``fit`` keeps the existing trees and adds to them. Up to rounding, the
+    forest is then as if all its trees had been grown in one fit.
 n_jobs : int or None, default=None
     Maximum number of threads of ``fit`` and predictions; trees are grown in parallel.
     None is as many as there are cores, or as the environment variable
@@ -87,8 +86,8 @@ verbose : int, default=0
 Attributes
 ----------
 {classes}era_labels_ : ndarray of shape (n_eras,)
-    Distinct labels of eras, sorted, if ``fit`` got any; of the first of several
-    columns.
+    Distinct labels of eras, sorted, if ``fit`` got any; if it got several columns, of
+    the first column.
 feature_importances_ : ndarray of shape (n_features,)
     Share of each feature in the pooled gains of the splits, averaged over trees. For
     its gains era by era see :func:`sklearn_era.inspection.era_feature_importances`.

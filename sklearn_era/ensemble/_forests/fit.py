@@ -191,8 +191,8 @@ class ForestFitMixin(IterationMixin, OutOfBagMixin):
         return self._make_targets(y)
 
     def _make_targets(self, y: Array) -> Array:
-        """Return a column of targets for each tree of an iteration: `y` itself or, of
-        several classes, whether `y` is the tree's class.
+        """Return targets, one column for each tree of an iteration: `y` itself or, if
+        each class has a tree, 1 in rows of the tree's class and 0 in other rows.
         """
         if self.n_trees_per_iteration_ == 1:
             return y[:, np.newaxis]

@@ -54,7 +54,7 @@ class IterationMixin(gradient_boosting.BaseHistGradientBoosting):
     def _grow_iteration(
         self, training: TrainingSet, iteration: int, n_threads: int, n_workers: int
     ) -> list[TreePredictor]:
-        """Return a tree for each output, grown on drawn rows by one of many workers."""
+        """Return a tree for each output, grown on drawn rows, in one of `n_workers`."""
         n_threads //= n_workers
         rng, drawn = self._draw(training, iteration)
         targets, sample_weight = training.targets, training.sample_weight
@@ -125,7 +125,7 @@ class IterationMixin(gradient_boosting.BaseHistGradientBoosting):
 
 
 def _usable_columns(training: TrainingSet) -> tuple[NDArray[np.intp], Array | None]:
-    """Return the columns that no penalty excludes; and penalties, None if all are 0."""
+    """Return the columns that no penalty excludes, and penalties (None if all 0)."""
     penalties = training.penalties
     if penalties is None:
         return np.arange(training.X_binned.shape[1]), None

@@ -94,7 +94,7 @@ class OutOfBagMixin(gradient_boosting.BaseHistGradientBoosting):
         self, training: Any, y_true: NDArray[Any], y_pred: NDArray[Any],
         rows: NDArray[np.bool_],
     ) -> float:  # fmt: skip
-        """Return the score of some rows; NaN if they are too few for it."""
+        """Return the score of some rows; NaN if they are too few to have a score."""
         weights = training.sample_weight
         if weights is not None and not callable(self.oob_score):
             rows = rows & (weights > 0)

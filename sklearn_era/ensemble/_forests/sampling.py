@@ -26,8 +26,8 @@ class TreeRows(NamedTuple):
 def encode_era_columns(
     eras: Eras, X: Table, era_order: EraOrder = "auto"
 ) -> list[EncodedEras]:
-    """Return the checked and encoded eras that ``fit`` got: for each key of a dict; for
-    two columns, if `era_order` is a pair, only the times, which hold the groups.
+    """Return a list of the checked and encoded eras of ``fit``: an entry for each key
+    of a dict. If `era_order` is a pair, it has only the times, which hold the groups.
     """
     if isinstance(eras, EncodedEras):  # from a `BinnedDataset`, checked before
         return [eras]

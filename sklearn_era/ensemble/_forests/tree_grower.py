@@ -100,7 +100,7 @@ def grow_tree(
 
 
 class FeatureDraw(NamedTuple):
-    """Draws features for each node, on until one of them can split the node."""
+    """Draws features for a node, and more until one of them can split the node."""
 
     X_binned: NDArray[np.uint8]
     hessians: NDArray[np.float32]
@@ -123,7 +123,7 @@ class FeatureDraw(NamedTuple):
     def _can_split(
         self, feature: int, rows: NDArray[np.uint32], sum_hessians: float
     ) -> bool:
-        """Return whether a node's rows have two values, or two supported categories."""
+        """Return whether a node's rows have two values, or two frequent categories."""
         column = self.X_binned[:, feature]
         if self.is_categorical[feature]:
             weights = self.hessians[rows] if self.hessians.size > 1 else None

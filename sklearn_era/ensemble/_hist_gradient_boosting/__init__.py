@@ -36,8 +36,8 @@ RELEASES = [version for pin in read_pins(_FOLDER) for version in pin.versions]
 def _keep(text: str, name: str) -> str:
     """Write a module's text to Python's bytecode folder if possible; return a path.
 
-    The file is for breakpoints, coverage and editors. What runs is compiled from
-    memory: nothing reads the file to run it, whoever can write there.
+    The file is for breakpoints, coverage and editors alone. Python runs the text in
+    memory, so that nobody who can write to the folder changes what runs.
     """
     origin = Path(__file__).with_name(f"{name}.py")
     try:

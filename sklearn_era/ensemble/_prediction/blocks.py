@@ -29,8 +29,8 @@ BLOCK_VALUES = 2**21
 
 
 class BlockPredictionMixin(gradient_boosting.BaseHistGradientBoosting):
-    """Predicts by ``trees``, to the bit as scikit-learn. Rows are converted in blocks;
-    but lists, sparse matrices and arrays of objects, at once by scikit-learn.
+    """Predicts by ``trees``, to the bit as scikit-learn does. Rows are converted in
+    blocks, but lists, sparse matrices and object arrays as a whole, by scikit-learn.
     """
 
     _bin_mapper: Any
@@ -97,7 +97,7 @@ class BlockPredictionMixin(gradient_boosting.BaseHistGradientBoosting):
         )
 
     def _predicts_blocks_alike(self, X: Table) -> bool:
-        """Return whether checks of blocks raise and warn as a check of X would."""
+        """Return whether checks by block raise and warn like one check of X."""
         fitted, given = getattr(self, "feature_names_in_", None), _get_feature_names(X)
         if self._preprocessor is None or fitted is None or given is None:
             return self._preprocessor is None or fitted is given
@@ -123,7 +123,7 @@ def _is_readable(X: Any) -> bool:
 
 def _block_taker(X: Any) -> Callable[[slice], Any] | None:
     """Return a function that takes rows of X without a copy. Return None if X is no
-    matrix or data frame, or if scikit-learn would not copy it anyway.
+    matrix or data frame, or if scikit-learn would not copy X anyway.
     """
     if get_config()["array_api_dispatch"]:
         return None

@@ -155,7 +155,7 @@ cdef inline bint category_goes_left(
     PackedTrees trees, const tree_struct * tree, Py_ssize_t feature,
     Py_ssize_t bitset_idx, bint missing_go_to_left, double value,
 ) noexcept nogil:
-    """Return whether a category goes to the left; unknown ones count as missing."""
+    """Return whether a category goes left; unknown categories count as missing."""
     if isnan(value) or value < 0:
         return missing_go_to_left
     if in_bitset(&tree.left_categories[bitset_idx * 8], <uint8_t> value):

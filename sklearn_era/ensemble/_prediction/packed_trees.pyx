@@ -30,8 +30,9 @@ cdef class PackedTrees:
     """A call's trees: those of at most 64 leaves as splits, larger ones as nodes.
 
     `predictors` are the trees of each iteration, one for each output; the shapes are
-    those of X and of the raw predictions. `known_cat_bitsets` and `f_idx_map` are those
-    of scikit-learn's bin mapper, and `categories` is its name for the left categories.
+    those of X and of the raw predictions. `known_cat_bitsets` and `f_idx_map` come from
+    scikit-learn's bin mapper, and `categories` is the name of a tree's attribute with
+    the left categories.
     """
 
     def __cinit__(
@@ -113,7 +114,7 @@ cdef class PackedTrees:
         return nodes
 
     cdef int pack(self) except -1:
-        """Pack all trees; raise ValueError if an index in one is out of bounds."""
+        """Pack all trees; raise ValueError if an index in a tree is out of bounds."""
         cdef:
             const node_struct[::1] nodes
             tree_struct * tree
@@ -167,7 +168,7 @@ cdef class PackedTrees:
         return 0
 
     cdef void list_columns(self, char * is_read) noexcept:
-        """Set the columns of X to read: those of splits; or all, if a tree is large."""
+        """Set the columns of X to read: of all splits, or all if a tree is large."""
         cdef:
             Py_ssize_t i
             int column
@@ -270,8 +271,8 @@ def check_trees(
 cdef inline uint32_t pack_categories(
     const node_struct * node, const tree_limits * limits, tree_struct * tree
 ) noexcept nogil:
-    """Add the categories that go left, and unknown ones if missing values do; return
-    their index. Splits by a column's only category have the bitset of another split.
+    """Add the set of categories that go left, with unknown ones if missing values do;
+    return its index. A split by a column's only category has another split's bitset.
     """
     cdef:
         uint32_t * goes_left = tree.goes_left + tree.n_categorical * CATEGORY_WORDS
@@ -290,8 +291,8 @@ cdef uint64_t pack_splits(
     const node_struct * nodes, uint32_t node_idx, const tree_limits * limits,
     tree_struct * tree,
 ) noexcept nogil:
-    """Pack the subtree of a node as splits; return its leaves as bits, or 0 if it has
-    too many, a NaN threshold (as between -inf and inf), or a node that is not sound.
+    """Pack the subtree of a node as splits; return its leaves as bits. Return 0 for too
+    many leaves, a NaN threshold (as between -inf and inf), or a damaged node.
     """
     cdef:
         const node_struct * node = &nodes[node_idx]
@@ -325,7 +326,7 @@ cdef uint64_t pack_splits(
 cdef Py_ssize_t pack_nodes(
     const node_struct * nodes, const tree_limits * limits, tree_struct * tree
 ) noexcept nogil:
-    """Pack a tree's nodes by levels; return their number, or 0 if one is not sound."""
+    """Pack a tree's nodes by levels; return their number, or 0 if a node is damaged."""
     cdef:
         const node_struct * node
         packed_node * packed = tree.nodes

@@ -10,8 +10,8 @@ from .packed_trees import check_trees
 
 
 class PartialDependenceMixin(gradient_boosting.BaseHistGradientBoosting):
-    """Makes `partial_dependence` vary the requested columns: scikit-learn 1.9.1
-    mistakes their numbers for those of features, of which categorical ones come first.
+    """Makes `partial_dependence` vary the requested columns: scikit-learn 1.9.1 takes
+    their numbers for numbers of features, in which categorical columns come first.
     """
 
     def _compute_partial_dependence_recursion(

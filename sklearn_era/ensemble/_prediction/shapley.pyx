@@ -215,14 +215,14 @@ cdef void add_tile(
 
 
 cdef inline double * rows_of(int level, int n_points, double * levels) noexcept nogil:
-    """Return the mask of rows that pass at a level; products, then sums follow it."""
+    """Return where a level has its mask of passing rows, then products and sums."""
     return levels + level * (2 * n_points + 1) * TILE_ROWS
 
 
 cdef inline void open_edge(
     const edge_struct * edge, int n_points, const double * table, double * levels
 ) noexcept nogil:
-    """Set an edge's products, by point and row: those above it times its factors."""
+    """Set an edge's products, by point and row, from products above and factors."""
     cdef:
         double * o = rows_of(edge.level, n_points, levels)
         const double * o_before = rows_of(edge.previous, n_points, levels)
@@ -379,7 +379,7 @@ cdef bint value_set(
     Work work, uint64_t fails, int n_features, const set_struct * sets,
     Py_ssize_t n_sets, double * values,
 ) noexcept nogil:
-    """Compute the values where a set of features fails; return False if all are 0."""
+    """Compute values of rows that fail a set of features; return False if all are 0."""
     cdef:
         double total = 0.0       # that each of the failed features takes away
         double share

@@ -196,7 +196,7 @@ cdef void add_tiles(
     Py_ssize_t n_abreast, double * values, double[:, :] raw_predictions,
 ) noexcept nogil:
     """Add the trees' predictions for a thread's tiles. Each tree adds to `n_abreast`
-    tiles in a pass; `values` is memory for them.
+    tiles in a pass; `values` is memory for a pass.
     """
     cdef:
         Py_ssize_t stride = raw_predictions.strides[0] // <Py_ssize_t> sizeof(double)
@@ -225,7 +225,7 @@ cdef inline void add_tree(
     const tree_struct * tree, const double * tile, int n_rows, double * sums,
     Py_ssize_t stride, bint has_missing,
 ) noexcept nogil:
-    """Add a tree's values for a tile to `sums`, which are `stride` apart."""
+    """Add a tree's values for the rows of a tile to `sums`, with steps of `stride`."""
     if not tree.nodes:
         add_small_tree(tree, tile, n_rows, sums, stride)
     elif has_missing or tree.has_categories:
@@ -307,7 +307,7 @@ cdef inline void add_large_tree(
 cdef inline uint32_t child_of(
     const tree_struct * tree, uint32_t at, const double * row, bint is_plain,
 ) noexcept nogil:
-    """Return the child of the node `at` that a row goes to; a leaf itself."""
+    """Return the child of node `at` that a row goes to, or `at` if it is a leaf."""
     cdef:
         const packed_node * node = &tree.nodes[at]
         uint32_t feature = node.feature & (MISSING_LEFT - 1)

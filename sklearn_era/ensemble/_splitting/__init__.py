@@ -2,8 +2,8 @@
 
 - ``tree_grower``: a tree, node by node, in scikit-learn's order; ``node_queue``: nodes
   that wait to be split; ``node_features``: what they may be split on; ``partition``:
-  their rows; ``grown_tree``: all nodes so far; ``records``: these as scikit-learn's
-  predictor has them;
+  their rows; ``grown_tree``: all nodes so far; ``records``: the nodes as arrays of
+  scikit-learn's predictor;
 - ``symmetric``: a tree whose nodes of a level share a split, without eras;
 - ``splitter``: the steps of finding a split; ``splitter_state``: what they share;
   ``node_sums``: the sums of a node; ``node_search``: the search of one node;

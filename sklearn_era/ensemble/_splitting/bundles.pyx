@@ -27,10 +27,11 @@ MAX_CODES = 16
 
 
 def bundle_features(n_codes, has_missing, is_categorical):
-    """Return bundles of neighbours, as slices; their combinations of codes fit a byte.
+    """Return slices of neighbouring features, as bundles to be summed up jointly.
 
-    A feature's codes are its bins, and one more for missing values. Features with more
-    than MAX_CODES are alone, and so are categories: so equal columns have equal gains.
+    A bundle's combinations of codes fit a byte. A feature's codes are its bins, and one
+    more for missing values. A feature with more than MAX_CODES is a bundle of its own,
+    and so is a categorical feature: so equal columns have equal gains.
     """
     bundles = []
     start, n_cells, n_lanes = 0, 1, 0
@@ -54,14 +55,14 @@ def bundle_features(n_codes, has_missing, is_categorical):
 
 
 def n_numeric_splits(n_codes, has_missing):
-    """Return how many splits a numeric feature has, by the orders of `set_orders`."""
+    """Return how many splits a numeric feature can have, in both of its orders."""
     return n_codes - 1 + (max(n_codes - 2, 0) if has_missing else 0)
 
 
 def masks_of_splits(n_codes, has_missing):
-    """Return the masks of splits, in the order of `set_orders`, and then of all rows.
+    """Return the masks of a bundle's splits, in `set_orders`' order, then of all rows.
 
-    -1 where a combination is on the left side, else 0; shape (n_cells, n_lanes).
+    A mask is -1 where a combination goes to the left, else 0; shape (n_cells, n_lanes).
     """
     n_cells = math.prod(n_codes)
     columns = []
@@ -79,9 +80,9 @@ def masks_of_splits(n_codes, has_missing):
 
 
 cdef class FeatureBundles:
-    """The bundles of some features (ascending) of scikit-learn's `splitter`.
+    """The features of scikit-learn's `splitter`, in ascending order, as bundles.
 
-    Bundles of features with few bins have masks, and joint codes of the rows.
+    Bundles of features with few bins have masks, and a joint code for each row.
     """
 
     def __init__(self, splitter, features, int n_threads):
@@ -151,7 +152,7 @@ cdef class FeatureBundles:
 
 
 cdef add_masks(FeatureBundles self, bundle_struct * bundle, n_codes, has_missing):
-    """Give a bundle its masks; bundles with the same numbers of codes share them."""
+    """Give a bundle its masks; bundles with the same numbers of codes share masks."""
     cdef:
         const long long [:, ::1] masks
         int j
@@ -169,7 +170,7 @@ cdef add_masks(FeatureBundles self, bundle_struct * bundle, n_codes, has_missing
 
 
 cdef inline bint is_joint(const bundle_struct * bundle) noexcept nogil:
-    """Return whether a bundle has joint codes, not those of its only feature."""
+    """Return whether the rows have joint codes for the features of a bundle."""
     return bundle.masks != NULL and (bundle.n_members > 1 or bundle.has_missing)
 
 
@@ -177,7 +178,7 @@ cdef void join_codes(
     const X_BINNED_DTYPE_C [::1, :] X_binned, const bundle_struct * bundle,
     X_BINNED_DTYPE_C * joint,  # OUT, (n_samples,), 0 at first
 ) noexcept nogil:
-    """Number the combinations of codes in `joint`; the first member varies fastest."""
+    """Set `joint` to each row's joint code; the first member varies fastest."""
     cdef:
         Py_ssize_t n_samples = X_binned.shape[0]
         Py_ssize_t start, stop, i

@@ -34,7 +34,7 @@ cdef extern from *:
 
 
 cdef inline long long fixed_point(double value, double scale) noexcept nogil:
-    """Return the fixed point of a gradient, hessian or square: an integer."""
+    """Return a gradient, hessian or square as a fixed point: a scaled integer."""
     return llrint(value * scale)
 
 
@@ -73,7 +73,7 @@ cdef inline int n_words_of(const summed_values * values) noexcept nogil:
 cdef inline long long low_point(
     double value, double scale, double low_scale
 ) noexcept nogil:
-    """Return, as an integer, what a value's fixed point omits: its low word."""
+    """Return a value's low word: the part that its fixed point omits, as an integer."""
     return llrint((value * scale - llrint(value * scale)) * low_scale)
 
 
@@ -84,7 +84,7 @@ cdef inline void unpack(
     int count_bits, long long * planes,  # IN and OUT
     Py_ssize_t stride,         # from plane to plane
 ) noexcept nogil:
-    """Add sums of one word, cell by cell, to the planes of counts and of the word."""
+    """Unpack the sums in cells; add to two planes (arrays): row counts, and sums."""
     cdef:
         long long one = 1
         long long mask = (one << count_bits) - 1
@@ -105,7 +105,7 @@ cdef inline void words_as_doubles(
     double * gradients,            # OUT
     double * counts,               # OUT
 ) noexcept nogil:
-    """Set `gradients` and `counts` to those in words; a double holds each exactly."""
+    """Unpack words into `gradients` and `counts`: as doubles, both are exact."""
     cdef:
         long long one = 1
         long long mask = (one << count_bits) - 1
@@ -176,7 +176,7 @@ cdef inline void take_right_gradients(
     int last,                      # cell: all rows
     int n, double * gradients,  # OUT
 ) noexcept nogil:
-    """Set the right sides' gradients: those of all rows less the left ones, exactly."""
+    """Set right sides' gradients exactly: the sum of all rows less the left side."""
     cdef:
         const long long * high = planes + (1 + (values.hessians != NULL)) * stride
         const long long * low = high + stride

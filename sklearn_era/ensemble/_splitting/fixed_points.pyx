@@ -1,9 +1,9 @@
 """Fixed points: integers in place of gradients and hessians.
 
 The largest value has as many bits as a sum over all rows allows: 33 for a million rows
-and the 53 bits of a double. These are too few if values vary by many orders of
-magnitude; and with weights, whose rows must keep their ratio of gradient to hessian as
-in float32. Then the remainder of each value is a second integer (a low word).
+and the 53 bits of a double. So few bits do not suffice if values vary by many orders of
+magnitude, or with weights: weighted rows must keep their ratio of gradient to hessian
+as in float32. Then the remainder of each value is a second integer (a low word).
 """
 
 from cython.parallel import prange
@@ -35,7 +35,7 @@ cdef set_units(
     int n_threads,
     exchange,                # an `Exchange`
 ):
-    """Set the units, equal in all processes, and whether values need low words."""
+    """Set the units, the same in all processes, and whether values need low words."""
     cdef bint vary = values.hessians != NULL
     cdef int least_bits
     values.are_finite = True
@@ -108,7 +108,7 @@ cdef double sum_all(
     double low_scale,      # 0: without remainders
     int n_threads,
 ) noexcept nogil:
-    """Return the exact sum of all fixed points, in their units, rounded once."""
+    """Sum up all fixed points exactly; return the sum in their unit, rounded once."""
     cdef:
         long long total = 0, low_total = 0
         int i

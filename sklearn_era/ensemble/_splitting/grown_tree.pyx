@@ -1,4 +1,4 @@
-"""The nodes and leaves of a tree, as far as it is grown."""
+"""The nodes and leaves of a tree that is being grown."""
 
 from cython.parallel import prange
 
@@ -15,7 +15,7 @@ from .threads cimport threads_for
 
 
 cdef class GrownTree:
-    """The nodes of a tree, its leaves, and what rows and predictors take from them."""
+    """The nodes and leaves of a growing tree, which predictors are made from."""
 
     def __init__(self, EraSplitter era_splitter, int n_threads):
         self.splitter = era_splitter
@@ -31,8 +31,8 @@ cdef class GrownTree:
 
     @property
     def finalized_leaves(self):
-        """Return the leaves from left to right: in whatever order threads made them,
-        sums over leaves have the same bits.
+        """Return the leaves from left to right, so that sums over leaves have the same
+        bits in whatever order threads made the leaves.
         """
         cdef int number
         leaves, waiting = [], [0]
@@ -79,7 +79,7 @@ cdef class GrownTree:
         return records.predictor(binning_thresholds)
 
     def add_records(self, TreeRecords tree, subtrees=None):
-        """Add the nodes in scikit-learn's order; `subtrees` grows the small ones."""
+        """Add the nodes in scikit-learn's order; `subtrees` grows the small nodes."""
         cdef:
             tree_records * records = &tree.records
             int n_waiting = 1, number

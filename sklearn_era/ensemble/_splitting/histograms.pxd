@@ -35,7 +35,7 @@ cdef inline child_sums describe_child(
     EraRows rows,           # of the child
     bint is_alone,
 ) noexcept nogil:
-    """Return where the sums of a child, or a root, are, before threads add its rows."""
+    """Return where threads add the sums of a child's rows, or of a root's."""
     cdef child_sums sums
     if child.by_era != NULL:
         rows.list_eras(True, NULL)
@@ -104,7 +104,7 @@ cdef inline void fill_by_era(
     FeatureBundles bundles,     # all with masks
     const lane_functions * functions, thread_team team,
 ) noexcept nogil:
-    """Sum up a node's rows by era and split, and by bin; subtract from the parent's."""
+    """Sum up a node by era and split, and by bin; subtract from the parent's sums."""
     cdef:
         const summed_values * values = &rows.of_gradients
         packed_rows packed = rows.packed(values, False)
@@ -146,7 +146,7 @@ cdef inline void pool_eras(
     const bundle_struct * bundle, const long long * by_era, int n_eras,
     NodeHistograms histograms,  # OUT, the bins of a bundle
 ) noexcept nogil:
-    """Set a bundle's bins: differences of adjacent left sides, summed over eras."""
+    """Set a bundle's sums by bin, from sums by era on the left side of each split."""
     cdef:
         long long[MAX_SPLIT_LANES] left  # sides of splits
         long long * bins
@@ -221,7 +221,7 @@ cdef inline void add_bundles(
     int start,              # of the chunk, among the node's rows
     int stop,
 ) noexcept nogil:
-    """Add the rows of a chunk to the bins of features in some bundles."""
+    """Add the rows of a chunk to the sums by bin of some bundles of features."""
     cdef:
         code_column[AT_ONCE] columns
         int n_columns, n_of_bundle, first, last, i, j
@@ -249,7 +249,7 @@ cdef inline void add_bundles(
 cdef inline code_column column_of(
     const bin_sums * to, const bundle_struct * bundle, int member
 ) noexcept nogil:
-    """Return the codes of a bundle's member or, if it is -1, of all members jointly."""
+    """Return codes of a bundle's feature `member` or, if it is -1, joint codes."""
     cdef:
         code_column column
         int j
@@ -276,7 +276,7 @@ cdef inline void add_columns(
     int first_word,         # of the rows
     int start, int stop,
 ) noexcept nogil:
-    """Add some rows to the bins of some columns: sum words by code, add the sums."""
+    """Add some rows to the bins of some columns: first sum their words by code."""
     cdef:
         const packed_rows * packed = &to.packed
         long long[AT_ONCE * MAX_BINS] scratch
@@ -318,7 +318,7 @@ cdef inline void add_to_cells(
     const code_column * columns, const packed_rows * packed, int word, int first_word,
     int start, int stop, long long ** cells,  # IN and OUT, by column
 ) noexcept nogil:
-    """Add a word of each row to the cell of its code: most of the time of a fit."""
+    """Add a word of each row to the cell of its code. A fit spends most time here."""
     cdef:
         const long long * words = packed.words + word * packed.n_packed
         const unsigned int * rows = packed.indices
@@ -349,7 +349,7 @@ cdef inline void take_cells(
     int word,               # the cells are sums of it
     const long long * cells,
 ) noexcept nogil:
-    """Add the cells of a column to the bins of its features."""
+    """Add the sums in a column's cells to the bins of the features in the column."""
     cdef:
         const bundle_struct * bundle = column.bundle
         long long * bins = to.sums + column.first_bin
@@ -382,7 +382,7 @@ cdef inline void sum_member(
     int n_before,           # combinations of former members
     int n_codes, long long * totals,  # OUT
 ) noexcept nogil:
-    """Set `totals` to sums over combinations, by the code that a member has there."""
+    """Set `totals` to one feature's sums by code, from sums by combination of codes."""
     cdef int group, code, i
     memset(totals, 0, n_codes * sizeof(long long))
     for group in range(n_cells // (n_before * n_codes)):

@@ -11,8 +11,8 @@ from .nodes cimport grown_node
 cdef class NodeFeatures:
     """The features that nodes may use, allowed and drawn as by scikit-learn's grower.
 
-    `usable` returns those of given features that have a penalty below 1; all else are
-    the grower's parameters.
+    `usable` returns the given features whose penalty is below 1; all other parameters
+    are the grower's.
     """
 
     def __init__(
@@ -62,8 +62,7 @@ cdef class NodeFeatures:
         return &self.is_active[0]
 
     cdef int allowed_below(self, const grown_node * node) except -1:
-        """Return the number of the entry of `allowed` with the features that a node's
-        children may use.
+        """Return the index in `allowed` of the features that a node's children may use.
         """
         if self.interaction_cst is None:
             return 0
@@ -75,8 +74,8 @@ cdef class NodeFeatures:
         )
 
     def allow(self, sets):
-        """Return the number of the entry of `allowed` with the features of some
-        interaction sets; add the entry if it is new.
+        """Return the index in `allowed` of the features in some interaction sets; add
+        an entry if the features are new.
         """
         if sets not in self.numbers:
             features = set().union(*(self.interaction_cst[i] for i in sets))

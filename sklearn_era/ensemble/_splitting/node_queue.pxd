@@ -87,7 +87,7 @@ cdef inline int take_next(
     int most, bint are_deferred,
 ) noexcept nogil:
     """Append to `numbers` the nodes next in the queue, up to `most`: nodes still to be
-    compared by eras if `are_deferred`, else nodes to be split. Return the new `n`.
+    compared by eras if `are_deferred`, else nodes to be split. Return the new length.
     """
     cdef int best, number, i
     while n < most:

@@ -45,8 +45,8 @@ cdef inline int code_rows(SplitterState self, int n_rows) except -1:
 cdef inline void begin(
     SplitterState self, NodeSearch search, grown_node * node
 ) noexcept nogil:
-    """Begin the search of a node, which has no split yet; or, if the node was deferred,
-    go on with its eras.
+    """Begin the search for a node's split or, if the node was deferred, go on by
+    comparing eras.
     """
     memset(&search.chosen, 0, sizeof(chosen_split))
     search.step = WHOLE_SEARCH
@@ -63,8 +63,8 @@ cdef inline void begin(
 cdef inline void take_chosen(
     SplitterState self, NodeSearch search, grown_node * node, NodeHistograms histograms
 ) noexcept nogil:
-    """Give a node what its search has found; if eras are to wait, with the features to
-    compare.
+    """Copy the result of a search to its node; if the comparison of eras has to wait,
+    also the features to compare.
     """
     cdef criterion_struct sharing
     node.split = search.chosen.best
@@ -81,7 +81,7 @@ cdef inline void take_chosen(
 cdef inline bint start_node(
     SplitterState self, NodeSearch search, EraRows rows, const grown_node * node
 ) noexcept nogil:
-    """Describe a node to its search, and list its eras; return whether it may split."""
+    """Tell a search its node, and list the node's eras; return whether it may split."""
     cdef:
         node_struct * c_node = &search.node
         const criterion_struct * criterion = &self.criterion
@@ -126,7 +126,7 @@ cdef inline void search_child(
     SplitterState self, NodeSearch search, grown_node * node, NodeHistograms histograms,
     const uint8_t * is_active,
 ) noexcept nogil:
-    """Search a child whose rows are summed up, on the calling thread alone."""
+    """Search for the split of a child whose sums are known, on the calling thread."""
     if node.is_leaf:
         return
     begin(self, search, node)

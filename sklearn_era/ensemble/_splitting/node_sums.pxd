@@ -36,7 +36,7 @@ cdef inline NodeHistograms lend(
     SplitterState self, HistogramStore store, const grown_node * node,
     NodeHistograms parent, bint keeps
 ):
-    """Return memory for a node's sums, also by era if it pays; None if it is spent."""
+    """Return memory for a node's sums, by era too if that pays; None if it runs out."""
     cdef:
         NodeHistograms histograms
         Py_ssize_t n_rows = node.n_rows  # later the larger child's
@@ -63,7 +63,7 @@ cdef inline NodeHistograms sum_up(
     NodeHistograms parent, bint keeps
 ):
     """Return the sums of a node's rows, and subtract them from its parent's sums.
-    Return None if memory is spent.
+    Return None if too little memory is left.
     """
     cdef:
         NodeHistograms histograms = lend(self, store, node, parent, keeps)
@@ -91,7 +91,7 @@ cdef inline void begin_sums(
     SplitterState self, NodeSearch search, NodeHistograms histograms,
     NodeHistograms parent,
 ) noexcept nogil:
-    """Set what `add_sums` will add to, for a started node; `parent` may be None."""
+    """Set where `add_sums` will add a started node's sums; `parent` may be None."""
     search.child = describe_child(histograms, parent, search.rows, self.is_alone)
     note_way(search.splits, SUMS_BY_ERA, histograms.by_era != NULL)
     note_way(search.splits, PACKED_SUMS, histograms.count_bits > 0)

@@ -32,8 +32,8 @@ cdef inline int describe_tree(
     const double [::1] penalties,    # None: none
     tree_data * tree,                # OUT
 ) except -1:
-    """Set the data and limits of a tree, from attributes by the names of scikit-learn's
-    splitter; raise ValueError for a categorical feature with a monotonic constraint.
+    """Set the data and limits of a tree, from a splitter with scikit-learn's
+    attributes; raise ValueError for a categorical feature with a monotonic constraint.
     """
     cdef:
         const X_BINNED_DTYPE_C [::1, :] X_binned = splitter.X_binned
@@ -151,7 +151,7 @@ cdef inline side_values values_of_sides(
 cdef inline double gain_of_sides(
     const pooled_node * node, double gradients_left, side_values values
 ) noexcept nogil:
-    """Return G v - G_L v_L - G_R v_R, the gain of a split with values maybe clipped.
+    """Return G v - G_L v_L - G_R v_R, the gain of a split, whose values may be clipped.
 
     Equation 7 of Chen & Guestrin (2016), XGBoost, in scikit-learn's units: without the
     factor 1/2 and without the cost of a split.

@@ -36,7 +36,7 @@ cdef class EraRows:
     `order`, has the rows stably sorted by era, None if they already are. For the
     statistic RATIO, `weights` are the sample weights, and `positive_weights` the same
     but 0 where the target is 0. `has_weights`: gradients and hessians are weighted.
-    `exchange` sums over processes; numbers are of this process, except
+    `exchange` sums over processes; all numbers count this process alone, except
     `n_samples_of_all`.
     """
 
@@ -133,7 +133,7 @@ cdef class EraRows:
         return 0.0 if values.has_low_words else 2.0 * values.hessian_unit
 
     cdef take_values(self, EraRows other):
-        """Take over the tree's values from the rows at another node of the tree."""
+        """Take the tree's gradients and so on from the rows at another of its nodes."""
         self.n_threads = other.n_threads
         self.arrays = other.arrays
         self.of_gradients = other.of_gradients
@@ -143,8 +143,7 @@ cdef class EraRows:
             self.words = np.empty(other.words.shape[0], dtype=np.int64)
 
     cdef const summed_values * values_to_compare(self) noexcept nogil:
-        """Return the values by which eras are compared: gradients, or their stand-ins.
-        """
+        """Return the values by which eras are compared: gradients, or a replacement."""
         return &self.of_others if self.compares_others else &self.of_gradients
 
     cdef void start_node(
@@ -183,7 +182,7 @@ cdef class EraRows:
     cdef packed_rows packed(
         self, const summed_values * values, bint wants_contrasts
     ) noexcept nogil:
-        """Describe the words of a chunk: where they are, and what each has."""
+        """Return where a chunk's words (packed rows) are, and what a word holds."""
         cdef packed_rows packed
         packed.indices = self.sample_indices
         packed.words = &self.words[0]
@@ -227,9 +226,9 @@ cdef class EraRows:
     cdef void pack_contrasts(
         self, const summed_values * values, row_block * block, int count_bits
     ) noexcept nogil:
-        """Pack, row by row, an era's contributions to G n_L - G_L n of a split.
+        """Pack each row's contribution to an era's contrast G n_L - G_L n of a split.
 
-        Ties but for rounding are up to REL_TOL G n_L n_R / n, which is below G n / 4.
+        Rounding can turn a tie into a contrast up to REL_TOL G n_L n_R / n < G n / 4.
         """
         cdef:
             const unsigned int * rows = self.sample_indices
@@ -250,8 +249,8 @@ cdef class EraRows:
         block.doubt = <long long> (0.5 * REL_TOL * fabs(<double> total) * n_rows)
 
     cdef int count_bits_of_contrasts(self) noexcept nogil:
-        """Return how many bits count n rows, below a contrast of up to n^2 / 2 times
-        the largest integer; return 0 if a word cannot hold both.
+        """Return how many low bits of a word counts of n rows take, below a contrast of
+        up to n^2 / 2 times the largest integer; 0 if a word cannot hold both.
         """
         cdef int i, n_bits = 1
         for i in range(self.n_blocks):

@@ -1,6 +1,6 @@
 """Memory for the sums of nodes until they are split: 16 or 24 bytes a bin.
 
-And for the left sides of splits by era, if all have masks and eras many rows.
+It also holds sums by era on splits' left sides, if all have masks and eras many rows.
 """
 
 import numpy as np
@@ -13,7 +13,7 @@ STORE_BUDGET = 2**28
 
 
 cdef class HistogramStore:
-    """Lends memory for the sums of nodes; all of it has at most `budget` bytes."""
+    """Lends memory for the sums of nodes: at most `budget` bytes in all."""
 
     def __init__(self, budget=None):
         self.budget = STORE_BUDGET if budget is None else budget
@@ -21,7 +21,7 @@ cdef class HistogramStore:
         self.free = []
 
     cpdef NodeHistograms lend(self, Py_ssize_t n_integers):
-        """Return a slot with room for `n_integers`; None if that exceeds the budget."""
+        """Return a slot (memory) for `n_integers`; None if it exceeds the budget."""
         cdef:
             NodeHistograms slot, best = None
             Py_ssize_t n_left = self.allocated
@@ -58,7 +58,7 @@ cdef class HistogramStore:
     cdef NodeHistograms allocate(
         self, Py_ssize_t n_bins, Py_ssize_t n_by_era, int n_planes
     ):
-        """Lend memory for a node's sums by bin and, if there is enough, for those by
+        """Lend memory for a node's sums by bin and, if there is enough, for its sums by
         era; return None if there is not even memory for the sums by bin.
         """
         cdef NodeHistograms slot = None
@@ -80,12 +80,12 @@ cdef class HistogramStore:
         self.free.append(slot)
 
     def take_all_back(self):
-        """Take all slots back before a tree, even those of nodes left unsplit."""
+        """Take all slots back before a tree, also slots of nodes without a split."""
         self.free = self.slots.copy()
 
 
 cdef class NodeHistograms:
-    """The sums of a node by bin, in a slot of the store that serves node after node."""
+    """The sums of a node by bin, in memory of the store that other nodes use later."""
 
     def __init__(self, int number):
         self.number = number
@@ -102,11 +102,11 @@ cdef class NodeHistograms:
         return 0
 
     def planes(self):
-        """Return the sums by bin: one row for each plane."""
+        """Return the sums by bin: one row (plane) for each kind of sum."""
         return self.buffer[: self.n_planes * self.n_bins].reshape(self.n_planes, -1)
 
     def subtract(self, NodeHistograms other):
-        """Subtract another node's sums by bin from these."""
+        """Subtract another node's sums by bin from this node's."""
         planes = self.planes()
         planes -= other.planes()
 

@@ -5,8 +5,8 @@ split of a level maximises the gain of all its nodes,
 
     sum over nodes of G_L^2 / (H_L + l2) + G_R^2 / (H_R + l2) - G^2 / (H + l2).
 
-It has most rows of all splits to be chosen by, and a tree of ``max_depth`` levels has
-so few parameters that it differs from what grows best first [1]_.
+All rows of a level choose its split, and a tree of ``max_depth`` levels has few
+parameters: it differs from a tree grown best first [1]_.
 
 .. [1] L. Prokhorenkova et al. (2018), CatBoost: unbiased boosting with categorical
    features. Advances in Neural Information Processing Systems 31.

@@ -1,8 +1,8 @@
 """The growth of a tree whose splits an `EraSplitter` finds, best first.
 
-It takes the parameters of scikit-learn's `TreeGrower`, and grows nodes in its order,
-ties in the queue included. Nodes are structs; the rows of one are a range of the
-partition, in which splits keep their order.
+It takes the parameters of scikit-learn's `TreeGrower`, and grows nodes in the same
+order, even when nodes of the queue tie. Nodes are structs; a node's rows are a range of
+the partition, and splits keep the order of rows.
 """
 
 from cpython.time cimport perf_counter
@@ -38,7 +38,7 @@ cdef class EraTreeGrower(GrownTree):
     """Grows a tree. All parameters except `era_splitter` are scikit-learn's.
 
     `sort_features` sorts the features that `interaction_cst` allows. In a forest, where
-    `small_node_rows` is not None, pure nodes and nodes of up to so many rows are
+    `small_node_rows` is not None, pure nodes and nodes of at most that many rows are
     leaves, and `draw_features(rows, sum_hessians)` returns the features of a node.
     """
 
@@ -149,8 +149,8 @@ cdef class EraTreeGrower(GrownTree):
         return 0
 
     cdef int split_nodes(self) except -1:
-        """Split the first node of the queue, and nodes that probably follow: so that
-        each thread has a node. The children of the latter wait with them.
+        """Split the first node of the queue and, so that each thread has a node, also
+        nodes that probably follow. Children wait until it is their parent's turn.
         """
         cdef:
             double tic
@@ -377,7 +377,7 @@ cdef class EraTreeGrower(GrownTree):
 
     cdef int repeat_queue(self) except -1:
         """Make the queue choose between equal nodes as if none had been deferred:
-        compare the eras of all that wait, and add and take out all nodes again.
+        compare the eras of all waiting nodes, and add and take out all nodes again.
         """
         cdef int n_popped = self.n_popped, i, number, child
         for i in range(self.n_waiting):

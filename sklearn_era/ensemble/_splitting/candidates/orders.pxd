@@ -25,7 +25,7 @@ cdef struct category_struct:
 
 
 cdef inline int compare_categories(const void * a, const void * b) noexcept nogil:
-    """Compare categories by value, then by bin: an order that is equal everywhere."""
+    """Compare categories by value, then by bin, so that no two of them are equal."""
     cdef:
         const category_struct * x = <const category_struct *> a
         const category_struct * y = <const category_struct *> b
@@ -41,7 +41,7 @@ cdef inline int order_categories(
     double support_factor,       # the node's rows by its sum of hessians
     X_BINNED_DTYPE_C * order,    # OUT
 ) noexcept nogil:
-    """Sort categories by value, unsupported ones last; return how many have support."""
+    """Sort categories by value, rare ones last; return how many are not rare."""
     cdef:
         category_struct[MAX_BINS] categories
         double sum_hessians, value
@@ -71,7 +71,7 @@ cdef inline int order_categories(
 # others.
 
 cdef inline int n_moved_from_end(int n_used, bint is_reversed) noexcept nogil:
-    """Return how many categories move to the left, from the first or the last end."""
+    """Return how many categories may go left, counted from the first or the last."""
     return (n_used + 1) // 2 - is_reversed
 
 

@@ -1,8 +1,9 @@
 """The candidates of a node, and their memory.
 
 The bins of a feature move to the left side in one order or two, with a candidate after
-each move. Those of enough gain are listed: each gets a lane, in a column of those that
-share a pass over rows, is compared by era, and then ranked.
+each move. Candidates of enough gain are listed: each gets a lane (its place in
+vectors), is compared by era, and is then ranked. Candidates that share a pass over rows
+form a column.
 """
 
 from cpython.pycapsule cimport PyCapsule_GetPointer
@@ -44,7 +45,7 @@ cdef class CandidateSplits:
         self.n_threads = n_threads
 
     def use_bundles(self, FeatureBundles bundles, int n_fields):
-        """Allocate the features of bundles, and splits with `n_fields` sums each."""
+        """Allocate memory for features of bundles, and for `n_fields` sums a split."""
         cdef Py_ssize_t n = len(bundles.features)
         if bundles is self.bundles:
             return
@@ -120,7 +121,7 @@ cdef class CandidateSplits:
         return mask
 
     cdef code_rows(self):
-        """Copy all rows' codes, row after row, unless done before for these bundles."""
+        """Copy the codes of all rows, row by row, unless these bundles have copies."""
         cdef:
             Py_ssize_t n = self.tree.n_samples
             Py_ssize_t n_columns = (self.n_features // COLUMNS + 1) * COLUMNS
@@ -152,7 +153,7 @@ cdef class CandidateSplits:
     cdef ask_criterion(
         self, const criterion_struct * criterion, const node_struct * node
     ):
-        """Set the keys of the listed splits to what the criterion in Python returns."""
+        """Let a criterion in Python set the keys that rank the listed splits."""
         cdef:
             const lane_column * column
             const double [:, ::1] keys
@@ -266,7 +267,7 @@ cdef sides_of_eras(
 
 
 cdef lay_out(CandidateSplits self, FeatureBundles bundles):
-    """Set up the columns and lanes of all features, bundle by bundle."""
+    """Set up the columns and lanes (places in vectors) of all features' splits."""
     cdef:
         const bundle_struct * bundle
         feature_bins * feature = self.features

@@ -17,7 +17,7 @@ cdef inline int sum_eras(
     int first,              # block
     int stop, era_batch * batch,  # OUT
 ) noexcept nogil:
-    """Sum up as many eras as a batch holds; return the next block."""
+    """Sum up as many eras as a batch holds; return the first block after them."""
     cdef:
         lane_eras * lanes = &batch.lanes
         int most = min(LANES, BATCH_CELLS // column.n_lanes)
@@ -75,7 +75,7 @@ cdef inline void sum_planes(
     const row_block * blocks,  # of an era
     int n_blocks, era_batch * batch,  # OUT, its sums
 ) noexcept nogil:
-    """Sum up an era, plane after plane, on the left side of each split."""
+    """Sum up an era on the left side of each split, one kind of sum after another."""
     cdef:
         const packed_rows * packed = &visit.packed
         long long * cells = batch.cells
@@ -115,7 +115,7 @@ cdef inline void sum_left_sides(
     const row_block * block,
     long long * left,          # OUT, (n_lanes,)
 ) noexcept nogil:
-    """Sum up a word of each row of a block on the left side of each split."""
+    """Sum up one word of each row in a block, on the left side of each split."""
     cdef:
         const unsigned int * rows = packed.indices
         const long long * own = words + block.first_word - block.start
@@ -165,7 +165,7 @@ cdef inline bint add_directions(
     long long * cells,         # scratch
     double * sums,             # IN and OUT, (2, n_lanes)
 ) noexcept nogil:
-    """Add an era to the directions of splits; return False if some are in doubt."""
+    """Add the signs of an era's effects to splits; return False if any is in doubt."""
     cdef:
         const unsigned int * rows = visit.packed.indices
         const long long * contrasts = (
@@ -201,7 +201,7 @@ cdef inline bint add_masked_directions(
     const era_visit * visit, const lane_column * column, const row_block * blocks,
     int n_eras, double * sums,  # IN and OUT, (2, n_lanes)
 ) noexcept nogil:
-    """Add eras to the directions of splits by masks; see `add_directions`."""
+    """Add the signs of eras' effects to each split, by masks; see `add_directions`."""
     cdef:
         long long[3 * MAX_SPLIT_LANES] totals
         int n_lanes = column.n_lanes

@@ -21,13 +21,13 @@ cdef extern from *:
 
 
 def available_levels():
-    """Return the compiled x86-64 levels that run here, best first, and "" for any."""
+    """Return the compiled x86-64 levels that run here, best first; "" runs anywhere."""
     return ["v4"] * bool(has_v4()) + ["v3"] * bool(has_v3()) + [""]
 
 
 def lane_module(name=f"{__package__}.kernels"):
-    """Return the best compiled module of a name, or the one that the environment
-    variable SKLEARN_ERA_X86_LEVEL asks for.
+    """Return the best compiled module of this name, or the module for the level in the
+    environment variable SKLEARN_ERA_X86_LEVEL.
     """
     levels = available_levels()
     level = os.environ.get("SKLEARN_ERA_X86_LEVEL", levels[0])

@@ -89,7 +89,7 @@ cdef inline void sum_distinct(
     order_sides * sides,            # OUT: places
     long long * sums,               # OUT, of these
 ) noexcept nogil:
-    """Set the left side after each move that moves rows: most bins may be empty."""
+    """Set the left side after each move of a bin that has rows: most may be empty."""
     cdef:
         const X_BINNED_DTYPE_C * codes = order.codes
         X_BINNED_DTYPE_C * places = sides.places
@@ -128,7 +128,7 @@ cdef inline int keep_large_sides(
 cdef inline int n_below(
     const long long * sums, int n, long long least, int count_bits
 ) noexcept nogil:
-    """Return how many of ascending counts, low bits of `sums`, are below `least`."""
+    """Return how many counts are below `least`: the low bits of `sums`, ascending."""
     cdef:
         long long one = 1
         long long mask = (one << count_bits) - 1 if count_bits > 0 else -1

@@ -186,7 +186,7 @@ cdef inline void add_masked_block(
     long long * sums,       # IN and OUT, (n_planes, stride), of the era
     Py_ssize_t stride,
 ) noexcept nogil:
-    """Add the rows of a block to splits' left sides; perhaps summed by combination."""
+    """Add a block's rows to the left sides of splits, perhaps by combination."""
     add_words(bundle, packed, block, 0, packed.count_bits, cells, sums, stride)
     if packed.n_words > 2:
         add_words(bundle, packed, block, 2, 0, cells, sums, stride)
@@ -227,8 +227,8 @@ cdef inline void sum_cells(
     const row_block * block,
     long long * cells,      # OUT, (2 * n_cells,); the result is in the first half
 ) noexcept nogil:
-    """Sum up the rows of a block by combination, even and odd rows apart: so neighbours
-    with the same combination do not wait for each other.
+    """Sum up the rows of a block by combination of codes. Even and odd rows are apart,
+    so that neighbours with the same combination do not wait for each other.
     """
     cdef:
         const X_BINNED_DTYPE_C * codes = bundle.codes

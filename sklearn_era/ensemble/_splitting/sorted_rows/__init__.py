@@ -2,6 +2,6 @@
 
 - ``grower``: grows the subtree of a small node without Python;
 - ``node``: its nodes, their rows as sorted keys, and their records;
-- ``scan``: the active features of a node, and the candidates of one;
-  ``eras``: the sums over eras of one.
+- ``scan``: the features that a node may use, and the candidate splits of each;
+  ``eras``: a candidate's sums over eras.
 """

@@ -86,8 +86,8 @@ cdef inline int find_eras(
 cdef inline void start_order(
     small_eras * eras, const unsigned int * keys, int n_rows
 ) noexcept nogil:
-    """Put all rows on the right side. Its sums are added up from the far end:
-    differences would leave rounding errors on a side without weight.
+    """Put all rows on the right side, and sum them up from the far end: differences
+    from a total would leave rounding errors on a side without weight.
     """
     cdef:
         present_era * era
@@ -128,7 +128,7 @@ cdef inline bint sum_eras(
     double gain,                 # pooled
     double min_key, double * sums,  # OUT
 ) noexcept nogil:
-    """Sum up the eras for a split; return False once it cannot reach `min_key`."""
+    """Sum up the eras for a split; return False once its key cannot reach `min_key`."""
     cdef:
         bint counts_all = counts_uncovered_eras(criterion)
         int n_present = eras.n_present

@@ -5,8 +5,8 @@ bins by feature. So they are grown here: rows are sorted by each feature once, s
 keep the order, and candidates lie between neighbours.
 
 Formulas and sums are those of the histogram splitters. So trees are the same, to the
-last bit, unless sums of weights or squares are rounded, features drawn, or the gain
-alone decides and is equal up to rounding.
+last bit, unless sums of weights or squares are rounded, features are drawn, or the gain
+alone decides between gains that are equal up to rounding.
 """
 
 from libc.math cimport INFINITY
@@ -46,8 +46,8 @@ cdef class SubtreeGrower:
 
     `splitter` has the tree's data and limits, by scikit-learn's names; `max_features`
     are drawn for each node, by `seed`. A small node has at most `max_rows`.
-    `era_splitter` is the tree's, already started, or None for the gain. All its
-    penalties are below 1: forests drop columns with higher ones.
+    `era_splitter` is the tree's, already started, or None to rank by gain. All
+    penalties are below 1: forests drop columns with a higher penalty.
     """
 
     cdef:
@@ -98,7 +98,7 @@ cdef class SubtreeGrower:
             self._compare_eras(era_splitter)
 
     cdef _make_columns(self):
-        """Set up the tree's features; all count as drawn."""
+        """Set up the tree's features, as if all were drawn."""
         cdef:
             Py_ssize_t n = self.tree.n_features
             sorted_feature * feature
@@ -147,7 +147,7 @@ cdef class SubtreeGrower:
         self.eras.pooled.impurities = self.eras.impurities
 
     def grow(self, root):
-        """Add `root`, a node of scikit-learn's grower, and all below it, in order."""
+        """Add a scikit-learn grower's node and all nodes below, in the same order."""
         cdef:
             list waiting = [(root, -1, False)]
             tree_node node
@@ -308,8 +308,8 @@ cdef bint find_split(
 cdef bint find_share(
     SubtreeGrower self, feature_split * split, bint is_coverable
 ) noexcept nogil:
-    """Set `split` to the best one of enough gain or, without one, to that of the
-    largest gain; return whether there is one.
+    """Set `split` to the best split of enough gain or, if none has enough, to the split
+    of the largest gain; return whether there is a split.
     """
     cdef:
         criterion_struct sharing
@@ -327,7 +327,7 @@ cdef bint find_share(
 cdef bint find_best(
     SubtreeGrower self, const criterion_struct * criterion, feature_split * split
 ) noexcept nogil:
-    """Set `split` to the best one after feature penalties; return whether it exists."""
+    """Set `split` to the best split after penalties; return whether there is one."""
     cdef:
         criterion_struct unit
         double unit_of_penalties = 0.0
@@ -344,7 +344,7 @@ cdef bint scan_features(
     const criterion_struct * criterion,   # NULL: scikit-learn's gain
     double unit_of_penalties, feature_split * split,  # OUT
 ) noexcept nogil:
-    """Set `split` to the best one of the features that vary and are drawn."""
+    """Set `split` to the best split on the features that vary and are drawn."""
     cdef:
         sorted_feature * feature
         int i

@@ -51,7 +51,7 @@ cdef inline void scan_numbers(
     scan_context * context, sorted_feature * feature,
     feature_split * best,            # IN and OUT
 ) noexcept nogil:
-    """Replace `best` by the best split of a numeric feature, if that ranks above it."""
+    """Replace `best` by a numeric feature's best split, if the latter ranks higher."""
     cdef:
         const unsigned int * keys = feature.keys
         int n_rows = context.node.pooled.n_samples
@@ -75,7 +75,7 @@ cdef inline bint scan_order(
     int n_missing,               # missing values, which move first
     feature_split * best,        # IN and OUT
 ) noexcept nogil:
-    """Rank the split after each code; return whether any has replaced `best`."""
+    """Rank the split after each code; return whether any split has replaced `best`."""
     cdef:
         const tree_data * tree = context.tree
         const pooled_node * node = &context.node.pooled
@@ -134,8 +134,8 @@ cdef inline bint gains_more(
 ) noexcept nogil:
     """Return whether a split replaces `best` by the gain, as in scikit-learn.
 
-    Of equal gains the first stays; but among a feature's splits with missing values on
-    the left side the last one replaces it, as scikit-learn scans from the right.
+    Among equal gains the first split stays. But with missing values on the left side, a
+    feature's last split replaces it, as scikit-learn scans from the right.
     """
     if split.rank.gain != best.rank.gain:
         return split.rank.gain > best.rank.gain
@@ -224,7 +224,7 @@ cdef inline void scan_categories(
     scan_context * context, sorted_feature * feature,
     feature_split * best,            # IN and OUT
 ) noexcept nogil:
-    """Replace `best` by the best split of categories, if that ranks above it."""
+    """Replace `best` by the best split of categories, if the latter ranks higher."""
     cdef:
         category_sums categories
         X_BINNED_DTYPE_C * order = categories.order
@@ -254,7 +254,7 @@ cdef inline int copy_keys(
     const sorted_feature * feature, const category_sums * categories, int n_moved,
     unsigned int * keys,              # OUT, all rows of the node
 ) noexcept nogil:
-    """Copy a node's rows in the order of categories; return how many rows move."""
+    """Copy a node's rows in the order of categories; return how many rows go left."""
     cdef int n_rows = 0, n_left = 0, place, i
     for i in range(categories.n_all):
         place = categories.order[i]
@@ -303,8 +303,8 @@ cdef inline void draw_features(
     sorted_feature * features,   # (n_features,), IN and OUT
     const scan_context * context,
 ) noexcept nogil:
-    """Draw features for a node, by the first steps of a shuffle; draw on until one of
-    them can split the node, as in scikit-learn's trees.
+    """Draw features for a node, by the first steps of a shuffle; draw more until a
+    drawn feature can split the node, as in scikit-learn's trees.
     """
     cdef:
         int n = draw.n_features
