@@ -27,7 +27,7 @@ cdef inline void search_side_by_side(
     int n_threads,
 ) noexcept:
     """Search the nodes that the list of searches has, the children after their sums."""
-    set_count(&self.n_without, 0)
+    set_count(&self.n_done, 0)
     self.splits.n_taken[THREADS] += n_threads > 1
     with nogil:
         if n_threads == 1:
@@ -48,8 +48,7 @@ cdef inline void search_some(
     """Sum up and search this thread's part of the nodes; then help the others."""
     cdef:
         bint shares_sums = are_children and (n == 1 or self.shares_sums)
-        int n_searches = max(n, team.size)
-        int first = first_of(team, n)
+        int n_to_search = 2 * n if are_children else n
         int idle = 0
     if place > 0:
         search_some(self, own.next, n, are_children, team, place - 1)
@@ -58,13 +57,12 @@ cdef inline void search_some(
         sum_all(self, self.search, n, team)
         wait_for_team(team)
     search_part(
-        self, own, self.search, first, stop_of(team, n) - first, are_children,
+        self, own, self.search, team.rank, n - team.rank, team.size, are_children,
         are_children and not shares_sums,
     )
-    count_one(&self.n_without)
-    while idle < PATIENCE and read_count(&self.n_without) < team.size:
+    while idle < PATIENCE and read_count(&self.n_done) < n_to_search:
         pause(idle)
-        idle = 0 if help(self, own, self.search, n_searches) else idle + 1
+        idle = 0 if help(self, own, self.search, max(n, team.size)) else idle + 1
 
 
 cdef inline void sum_all(
@@ -78,21 +76,24 @@ cdef inline void sum_all(
 
 cdef inline void search_part(
     SplitterState self, NodeSearch own, NodeSearch search,
-    int first, int n,       # of the list from `search`
+    int n_before,           # searches of the list to pass by
+    int n,                  # then left in the list
+    int step,               # to this thread's next one
     bint are_children, bint sums_up,
 ) noexcept nogil:
     """Search some nodes, or their children, perhaps after these are summed up."""
-    if n == 0:
+    if n <= 0:
         return
-    if first == 0:
+    if n_before == 0:
         if sums_up:
             sum_children(self, search, thread_team(0, 1))
         if are_children:
-            set_count(&search.next_child, 0)  # also for threads that help
+            set_count(&search.next_child, 0)  # for all threads
         search_next(self, own, search)
-        n -= 1
+        n -= step
+        n_before = step
     search_part(
-        self, own, search.next, max(first - 1, 0), n, are_children, sums_up
+        self, own, search.next, n_before - 1, n, step, are_children, sums_up
     )
 
 
@@ -132,6 +133,7 @@ cdef inline bint search_next(
             search_child(
                 self, own, search.smaller, search.of_smaller, &search.is_active[0]
             )
+        count_one(&self.n_done)
     return were_any
 
 

@@ -15,7 +15,9 @@ cdef enum:
 
 
 cdef class NodeSearch:
-    # The memory that the search for a node's split writes to.
+    # The memory that the search for a node's split writes to: one thread's. Beside it,
+    # one of the nodes to be searched at a time; the thread that sums up its children has
+    # this search or, of more nodes than threads, no other thread has.
     cdef:
         EraRows rows
         CandidateSplits splits
@@ -28,7 +30,7 @@ cdef class NodeSearch:
         # the smaller. Threads take the larger one, then the smaller.
         grown_node * smaller
         grown_node * larger
-        counter next_child        # 0, 1; 2: no longer, or not yet
+        counter next_child        # 0, 1; from 2 on: no longer, or not yet
         NodeHistograms of_smaller, of_larger
         uint8_t [::1] is_active   # features
         NodeSearch next           # at the same time
@@ -41,7 +43,7 @@ cdef class SplitterState:
         NodeSearch search        # the first of one for each thread
         object make_search       # another one
         bint defers              # comparisons of eras; see `search_node`
-        counter n_without        # threads whose nodes, side by side, are searched
+        counter n_done           # searches of nodes, side by side
         bint shares_sums         # of each node's rows, among threads
         EraRows rows             # of `search`
         CandidateSplits splits   # likewise

@@ -42,10 +42,11 @@ cdef extern from *:
     """
     #if defined(_MSC_VER)
     #include <intrin.h>
+    __declspec(dllimport) int __stdcall SwitchToThread(void);
     #define count_one(n) _InterlockedExchangeAdd64(n, 1)
-    #define read_count(n) _InterlockedOr64(n, 0)
+    #define read_count(n) _InterlockedCompareExchange64(n, 0, 0)
     #define set_count(n, value) ((void) _InterlockedExchange64(n, value))
-    #define let_others_run() ((void) 0)
+    #define let_others_run() ((void) SwitchToThread())
     #else
     #include <sched.h>
     #define count_one(n) __atomic_fetch_add(n, 1, __ATOMIC_ACQ_REL)
@@ -53,8 +54,12 @@ cdef extern from *:
     #define set_count(n, value) __atomic_store_n(n, value, __ATOMIC_RELEASE)
     #define let_others_run() ((void) sched_yield())
     #endif
-    #if defined(__x86_64__) && defined(__GNUC__)
+    #if defined(_MSC_VER) && defined(_M_X64)
+    #define rest() _mm_pause()
+    #elif defined(__GNUC__) && defined(__x86_64__)
     #define rest() __builtin_ia32_pause()
+    #elif defined(__GNUC__) && defined(__aarch64__)
+    #define rest() __asm__ volatile("isb")
     #else
     #define rest() ((void) 0)
     #endif
@@ -64,7 +69,7 @@ cdef extern from *:
     long long read_count(counter * n) noexcept nogil
     void set_count(counter * n, long long value) noexcept nogil
     void let_others_run() noexcept nogil
-    void rest() noexcept nogil  # for some dozen cycles
+    void rest() noexcept nogil  # for some dozen cycles or more
 
 
 cdef inline void pause(int n) noexcept nogil:

@@ -33,7 +33,7 @@ cdef inline void visit_columns(
         bint by_contrast
         bint packs  # else words are those of the columns before
         int n_bits, chunk, n_blocks, i
-        int n_pauses = 0
+        int n_pauses
     visit.criterion = criterion
     visit.eras = &node.eras
     visit.values = rows.values_to_compare()
@@ -69,6 +69,7 @@ cdef inline void visit_columns(
             set_count(&splits.queue.next, (<counter> stop << 32) + first)
         wait_for_team(team)
         compare_next(splits, batch)
+        n_pauses = 0
         while team.rank == 0 and read_count(&splits.queue.n_compared) < stop - first:
             pause(n_pauses)
             n_pauses += 1
