@@ -47,12 +47,17 @@ class SearchByEra(GridSearchCV):
     group: str
     _eras: Any = None  # of rows, in a fit: `EncodedEras`
 
-    def _run_search(self, evaluate_candidates: Callable[..., Any]) -> None:
-        """Evaluate candidates; if `verbose` is 1, a few at a time, to show progress."""
-        candidates, verbose = [*ParameterGrid(self.param_grid)], self.verbose
-        if verbose != 1:
-            evaluate_candidates(candidates)
+    def _run_search(
+        self, evaluate_candidates: Callable[..., Any], *, callback_ctx: Any = None
+    ) -> None:
+        """Evaluate candidates; if `verbose` is 1, a few at a time, to show progress,
+        unless callbacks follow the search.
+        """
+        if self.verbose != 1 or hasattr(self, "_skl_callbacks"):
+            known = {} if callback_ctx is None else {"callback_ctx": callback_ctx}
+            super()._run_search(evaluate_candidates, **known)
             return
+        candidates, verbose = [*ParameterGrid(self.param_grid)], self.verbose
         self.verbose = 0  # scikit-learn's line would come with each part
         try:
             with Progress("EraSearchCV", verbose, "candidates") as progress:

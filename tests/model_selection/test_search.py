@@ -4,6 +4,7 @@ import io
 import re
 import sys
 import warnings
+from collections import Counter
 
 import numpy as np
 import pandas as pd
@@ -120,6 +121,24 @@ def test_progress_has_the_time_left_and_changes_nothing(capsys):
     assert last == "EraSearchCV 3/3 candidates: last {'alpha': 10.0}"
     assert_array_equal(search.era_scores_, quiet.era_scores_)
     assert search.verbose == 1
+
+
+@pytest.mark.parametrize("verbose", [0, 1])
+def test_callbacks_follow_the_search(verbose):
+    pytest.importorskip("sklearn.callback")
+    tasks = []
+
+    class Record:
+        setup = teardown = on_fit_task_end = lambda *_, **__: None
+
+        def on_fit_task_begin(self, _, context):
+            tasks.append(context.task_name)
+
+    search = EraSearchCV(Ridge(), {"alpha": [0.1, 10.0]}, verbose=verbose)
+    search.set_callbacks(Record()).fit(X, y, eras=eras)
+    counts = Counter(tasks)
+    assert counts["candidate-split-evaluation"] == 3 * search.n_splits_
+    assert counts["search"] == counts["refit-with-best-params"] == 1
 
 
 def test_a_terminal_has_a_bar(monkeypatch):

@@ -55,6 +55,9 @@ SABOTAGES = {
 # `era_upstream_search.py` puts `EraSearchCV` in the place of `GridSearchCV`.
 SEARCH = "sklearn.model_selection.tests.test_search"
 EXTRA_COLUMNS = "cv_results_ has columns of scores by era, too"
+NON_FINITE = "test_searchcv_raise_warning_with_non_finite_score"
+ANOTHER = "another warning names the eras without a score"
+NO_SCORE = "where no candidate has a score in all folds, the search says so by an error"
 # Its tests that do not apply to a search by eras.
 NOT_OF_SEARCH = {
     "test_grid_search_no_score": "a target that is missing is refused before all else",
@@ -62,6 +65,10 @@ NOT_OF_SEARCH = {
     "test_grid_search_cv_results": EXTRA_COLUMNS,
     "test_grid_search_cv_results_multimetric": EXTRA_COLUMNS,
     "test_custom_run_search": EXTRA_COLUMNS,
+    "test_search_cv_results_none_param": NO_SCORE,
+    "test_unsupported_sample_weight_scorer": NO_SCORE,
+    f"{NON_FINITE}[GridSearchCV-specialized_params0-False]": ANOTHER,
+    f"{NON_FINITE}[GridSearchCV-specialized_params0-True]": ANOTHER,
 }
 
 
