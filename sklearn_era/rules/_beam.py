@@ -116,7 +116,9 @@ class BeamSearch:
     def _measure(
         self, rule: Rule, this_round: Round
     ) -> Iterator[tuple[bool, NDArray[np.float64]]]:
-        """Yield, for *and* and then *or*, `is_union` and the refinements' qualities."""
+        """Yield, for *and* and then perhaps *or*, `is_union` and the qualities of the
+        refinements: the rule with each possible condition added.
+        """
         penalties = this_round.column_penalties.copy()
         penalties[rule.columns] = 0.0
         penalties += this_round.column_penalties[rule.columns].sum()

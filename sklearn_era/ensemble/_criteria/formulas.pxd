@@ -272,7 +272,7 @@ cdef inline void add_to_moments(
 cdef inline void merge_moments(
     int n_fields, double * sums, const double * others
 ) noexcept nogil:
-    """Add the moments of other eras to `sums`, relative to the origin of `sums`."""
+    """Add the moments of other eras to `sums`, shifted to the first value of `sums`."""
     cdef:
         double shift = others[ORIGIN] - sums[ORIGIN]
         double n_others = others[N_VALUES]

@@ -26,7 +26,7 @@ cdef inline void search_side_by_side(
     bint are_children,      # still to be summed up
     int n_threads,
 ) noexcept:
-    """Search the nodes that the list of searches has, the children after their sums."""
+    """Find the splits of the nodes in the list of searches; sum up children before."""
     set_count(&self.n_without, 0)
     self.splits.n_taken[THREADS] += n_threads > 1
     with nogil:

@@ -139,7 +139,7 @@ cdef inline void compare_column(
 cdef inline int eras_at_a_time(
     EraRows rows, const lane_column * column, int n_before
 ) noexcept nogil:
-    """Return how many eras to compare until pruning pays again."""
+    """Return how many eras to compare before pruning splits again, which costs time."""
     cdef:
         double n_lanes = column.n_lanes
         double rows_of_era = <double> rows.n_rows / rows.n_listed

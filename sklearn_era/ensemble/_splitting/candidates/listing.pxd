@@ -105,7 +105,9 @@ cdef inline void list_columns(
 cdef inline void order_columns(
     CandidateSplits splits, bint prunes, thread_team team
 ) noexcept nogil:
-    """List the columns that have splits; put those to be compared first in front."""
+    """List the columns (splits that share a pass over rows) that have listed splits.
+    With `prunes`, put those with the largest gains in front, one for each thread.
+    """
     cdef int n_first = 0
     splits.count_listed()
     if prunes and splits.n_listed > FEW_COLUMNS:
