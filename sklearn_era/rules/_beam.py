@@ -166,7 +166,9 @@ class BeamSearch:
     def _best(
         self, measured: list[tuple[Rule, bool, NDArray[np.float64]]]
     ) -> dict[Rule, float]:
-        """Return the best refinements with their qualities, in descending order."""
+        """Return the best refinements (rules with one more condition) with their
+        qualities, in descending order.
+        """
         # Rounded, so that rules that cover the same rows tie.
         qualities = np.round(np.concatenate([values for *_, values in measured]), 12)
         n_conditions = self.conditions.column.size

@@ -219,7 +219,7 @@ cdef inline void set_sides_of_lane(
     era_sums * a,            # OUT
     era_sums * b,            # OUT
 ) noexcept nogil:
-    """Set `a` and `b` to the left and right sums of a lane's split in an era."""
+    """Set `a` and `b` to an era's sums left and right of the split in a lane."""
     a.gradients = lanes.left.gradients[place]
     a.count = lanes.left.counts[place]
     b.count = era.all_rows.count - a.count

@@ -81,7 +81,7 @@ cdef inline void search_part(
     int first, int n,       # of the list from `search`
     bint are_children, bint sums_up,
 ) noexcept nogil:
-    """Search some nodes, or their children, perhaps after these are summed up."""
+    """Search some nodes, or their children; with `sums_up`, sum children up before."""
     if n == 0:
         return
     if first == 0:
@@ -138,8 +138,8 @@ cdef inline bint search_next(
 cdef inline bint help(
     SplitterState self, NodeSearch own, NodeSearch search, int n
 ) noexcept nogil:
-    """Search children and compare columns of `n` searches; return whether there were
-    any.
+    """Search children and compare columns that `n` searches have left; return whether
+    there were any.
     """
     cdef bint were_any
     if n == 0:

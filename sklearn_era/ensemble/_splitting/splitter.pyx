@@ -127,7 +127,7 @@ cdef class EraSplitter(SplitterState):
 
     cdef int find_split(self, grown_node * node, const uint8_t * is_active) except -1:
         """Find the best admissible split of a node, by all threads; or, if the node was
-        deferred, compare the eras.
+        deferred (queued by its largest gain), compare the eras.
         """
         cdef:
             NodeSearch search = self.search
