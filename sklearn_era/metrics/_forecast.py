@@ -302,8 +302,8 @@ or (n_candidates, n_eras)
         return low, high
 
     def _intervals_of(self, scores: Array, half: Array) -> list[Array]:
-        """Return the lower and the upper ends of intervals: scores ± `half`, converted
-        to the unbounded scale of the link and back, so that ends keep to `bounds`.
+        """Return the lower and the upper ends of intervals: about scores ± `half`, but
+        symmetric on the unbounded scale of the link, so that ends keep to `bounds`.
         """
         with np.errstate(divide="ignore", invalid="ignore"):  # scores at a bound
             center, half = self._link(scores), half * self._link.slope(scores)
