@@ -38,9 +38,10 @@ def kind_of(module: ModuleType, name: str, is_class: bool) -> Any:
 
 
 def find_data_file(name: str, data_dir: Path | None) -> Path:
-    """A data file in the folder of ``--data``; an error names both."""
-    if data_dir is not None and (data_dir / name).is_file():
-        return data_dir / name
+    """A data file in the folder of ``--data``, or a subfolder; an error names both."""
+    for folder in [] if data_dir is None else [data_dir, *data_dir.glob("*/")]:
+        if (folder / name).is_file():
+            return folder / name
     lacks = f"{data_dir} lacks" if data_dir else "No folder was named, and this needs"
     raise ExperimentError(
         f"{lacks} the file {name}: name a folder that has it by --data DIR "

@@ -95,7 +95,8 @@ def effects_elsewhere(
     categories: Ints, eras: Ints, y: Array, weights: Array, n_categories: int
 ) -> tuple[Array, Array]:
     """Return the effect of each category on y, and for each row its category's effect
-    in all other eras, NaN if there are none. The mean of y is 0.
+    in all other eras, NaN if the category is in no other. The weighted mean of y must
+    be 0.
     """
     cells = cells_of(categories, eras, y[np.newaxis], weights)
     *_, (_, _, noise, between, of_effects) = _variances(cells, 0)
@@ -122,9 +123,10 @@ def _ratio(a: Array, b: Array) -> Array:
 
 
 def _variances(cells: Cells, i: int) -> Iterator[tuple[int, int, float, float, float]]:
-    """Yield stretches of eras (start, stop) and three variances, by moments, from prior
-    eras: of noise, of a category's effects between eras, and of all categories'
-    effects.
+    """Yield tuples (start, stop, noise, between, of_effects). For the eras from `start`
+    to before `stop`, they have variances that are estimated, by moments, from eras
+    before `start`: of noise within a category and era, of a category's effects between
+    eras, and of effects between categories.
     """
     n_eras, n, s = cells.squares.shape[1], cells.n, cells.sums[i]
     is_first = np.append(True, np.diff(cells.categories) != 0)[: n.size]

@@ -40,7 +40,9 @@ _OF_MEANS = ("squared_error", "poisson", "gamma", "log_loss")
 def default_members(
     plain: BaseEstimator, loss: Loss, n_eras: int, are_ordered: bool, horizon: int = 1
 ) -> dict[str, Any]:
-    """Return the default members that suit data and plain model, by name, unfitted."""
+    """Return the default members that suit the data and `plain` (the user's booster, or
+    a default one), by name, unfitted.
+    """
 
     def booster(factor: float, leaves: int, **params: Any) -> Any:
         params |= {"max_leaf_nodes": leaves, "max_iter": round(factor * plain.max_iter)}

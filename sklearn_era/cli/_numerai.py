@@ -291,8 +291,8 @@ def upload(
 ) -> None:
     """Upload a portable model and wait until Numerai has run it.
 
-    It makes no submissions until you assign it to the model, with --assign or on
-    Numerai's website.
+    The uploaded file makes no submissions until it is assigned to your Numerai model,
+    with --assign or on Numerai's website.
     """
     with opened(config) as steps:
         from sklearn_era.numerai import export

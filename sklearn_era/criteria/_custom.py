@@ -211,7 +211,9 @@ class CustomCriterion(EraCriterion):
         return super()._kernel_parameters() | {"custom": self}
 
     def _checked_keys(self, splits: ListedSplits) -> _Numbers:
-        """Return checked primary keys, secondary keys and priorities: (3, n_splits)."""
+        """Call `keys`; return primary and secondary keys and priorities: (3, n_splits).
+        Raise ValueError for an invalid shape or type, and for NaN.
+        """
         keys = self.keys(splits)
         if not isinstance(keys, SplitKeys):
             keys = SplitKeys(keys)

@@ -31,7 +31,7 @@ _DEFAULTS = {"client": None, "timeout": 300, "shuffle": True}
 
 
 def _constructor(local: BaseEstimator) -> Callable[..., None]:
-    """Return a local estimator's constructor with the parameters of `_DEFAULTS`."""
+    """Return a local estimator's constructor with `client`, `timeout` and `shuffle`."""
 
     @functools.wraps(local.__init__)
     def __init__(self: BaseEstimator, *args: Any, **parameters: Any) -> None:

@@ -289,7 +289,7 @@ class JustTrainTwice(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
 
 def _iterations_parameter(estimator: BaseEstimator) -> str | None:
     """Return the name of the parameter for the number of iterations; None if the
-    estimator has no learning rate.
+    estimator lacks it, or has no learning rate.
     """
     prefix = ""
     while isinstance(estimator, Pipeline):

@@ -120,8 +120,8 @@ def _along_paths(
 
 
 def _response_of(model: BaseEstimator) -> Response:
-    """Return a function that turns a member's raw predictions into predictions and
-    their slopes; with two classes, into the probability of the second.
+    """Return a function of a member's raw predictions. It returns the predictions (with
+    two classes, the probability of the second) and their slopes, by raw predictions.
     """
     if isinstance(model, EraForestClassifier):
         return _identity if model.n_trees_per_iteration_ == 1 else _proportions

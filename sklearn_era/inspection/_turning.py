@@ -45,8 +45,9 @@ class Rows(NamedTuple):
 
 
 class Design(NamedTuple):
-    """What the tests of all features share: a mask of rows in eras with enough rows, a
-    mask of the second half, shifts of rows, and blocks of eras.
+    """What the tests of all features share: masks of rows that are used, from eras with
+    enough rows, and of the second half; random shifts of rows within eras, for errors;
+    and blocks of neighbouring eras, for p-values.
     """
 
     is_used: NDArray[np.bool_]

@@ -138,7 +138,9 @@ def _add_node(
     model: BaseEstimator, add_node: Any, op_type: str, *arguments: Any,
     **attributes: Any,
 ) -> None:  # fmt: skip
-    """Add a node to a graph; if the node holds the trees, mend it before."""
+    """Add a node to a graph; in the node that holds the trees, first mend the splits by
+    categories and the numbers of columns.
+    """
     if op_type.startswith("TreeEnsemble"):
         _mend_nodes(model, attributes)
     add_node(op_type, *arguments, **attributes)

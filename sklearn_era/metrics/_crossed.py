@@ -81,11 +81,12 @@ def _zoom(
 class CrossedEras:
     """The model of `EraScoreForecast` for a table of groups by eras.
 
-    Variances are integrated over on a grid, in log(1 + r), where r is the ratio of a
-    variance to that of residuals and sampling errors together. Without sampling errors,
-    the residual variance is a factor of all others, and integrated out by itself. The
-    prior is uniform in log(1 + r), as that of Jeffreys is if groups are in equally many
-    eras; for columns, it is that of Jeffreys, which depends on how columns are related.
+    Variances are unknown, and results are averages over a grid of them. The grid is in
+    log(1 + r), with r a variance divided by that of residuals and sampling errors
+    together. Without sampling errors, all variances are multiples of the residual one,
+    which is integrated out by itself. The prior is uniform in log(1 + r), as Jeffreys'
+    prior is if groups are in equally many eras; for columns, it is Jeffreys' prior,
+    which depends on how columns are related.
     """
 
     def __init__(self, table: Array, errors: Array, are_related: bool) -> None:

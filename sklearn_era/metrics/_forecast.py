@@ -302,8 +302,8 @@ or (n_candidates, n_eras)
         return low, high
 
     def _intervals_of(self, scores: Array, half: Array) -> list[Array]:
-        """Return lower and upper ends of intervals around scores, which are symmetric
-        on the scale of the link and about 2 * `half` wide.
+        """Return the lower and the upper ends of intervals: about scores ± `half`, but
+        symmetric on the unbounded scale of the link, so that ends keep to `bounds`.
         """
         with np.errstate(divide="ignore", invalid="ignore"):  # scores at a bound
             center, half = self._link(scores), half * self._link.slope(scores)

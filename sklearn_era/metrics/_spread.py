@@ -128,11 +128,12 @@ def least_errors(scores: Array, errors: Array) -> Array:
 
 
 class RelatedEras:
-    """The model of `EraScoreForecast` for one matrix K of correlations of eras. At each
-    of its spreads T, Cochran's Q, ``e' (S + T² K)^-1 e`` with S = diag(se²), is a
-    quantile of chi-squared. Where Q is below the quantile even at T = 0, covariances
-    are multiplied by their ratio (Hartung, Knapp 2001), but not if scores are equal,
-    and not the part of a new era's error that exceeds known errors.
+    """The model of `EraScoreForecast` for one matrix K, the correlations of eras. Its
+    spreads T are those at which Cochran's Q, ``e' (S + T² K)^-1 e``, is a quantile of
+    chi-squared; e are scores less their mean, and S = diag(se²). Where Q is below the
+    quantile even at T = 0, T is 0, and covariances are multiplied by Q / quantile
+    (Hartung, Knapp 2001), unless scores are equal. The part of a new era's error that
+    exceeds known errors is not multiplied.
     """
 
     def __init__(

@@ -123,8 +123,9 @@ class ScorerByEra:
 def _asked_once(
     model: BaseEstimator, X: Table, parts: Sequence[NDArray[np.intp]]
 ) -> Iterator[tuple[NDArray[np.intp], Any, Any]]:
-    """Yield each part with a stand-in for the model and the part of X. The stand-in
-    answers from predictions of all rows, which the model makes once.
+    """Yield each part (indices of rows), a stand-in for the model, and the part's rows
+    of X. Asked to predict these, the stand-in takes them from predictions of all of X,
+    which the model makes once.
     """
     known: dict[str, Any] = {}
     for part in parts:

@@ -59,7 +59,7 @@ def download(
     client: Numerai, workspace: Workspace, section: DataSection, round_number: int,
     reporter: Reporter,
 ) -> None:  # fmt: skip
-    """Fetch the files that are `wanted`, and local files that prove to be damaged."""
+    """Fetch a section's files that are live, missing or old (`wanted`), or damaged."""
     # Two locks, so that a round's small files do not wait for gigabytes of others.
     is_small = {name.startswith("live") or name == "features" for name in section.files}
     what = f"downloading to {workspace.data_dir}"

@@ -27,7 +27,7 @@ class NoModelError(DataError):
 
 
 class BusyError(DataError):
-    """Another run holds the lock."""
+    """Another run holds the lock file that this run needs."""
 
 
 class ApiError(NumeraiError, exit_code=4):

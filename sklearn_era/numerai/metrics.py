@@ -96,7 +96,9 @@ def numerai_corr(
     y_true: ArrayLike, y_pred: ArrayLike, *,
     eras: Eras = None, max_missing_share: float = MAX_MISSING_SHARE,
 ) -> Scores:  # fmt: skip
-    r"""Compute CORR: :math:`\operatorname{pearson}(p(g(x)), p(y - \bar y))`.
+    r"""Compute CORR, a correlation of targets and predictions that stresses extremes.
+
+    :math:`\operatorname{pearson}(p(g(x)), p(y - \bar y))`, with p and g of the module.
 
     Parameters
     ----------

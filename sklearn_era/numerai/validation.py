@@ -155,7 +155,9 @@ class Validation:
         return usable
 
     def _fits(self, number: int, row: str) -> store.Blend:
-        """Return the fits that score a fold, for a table row; train missing fits."""
+        """Return the weighted fits that predict a fold, for a table row, MODEL or GAIN.
+        Train fits that are missing or not current.
+        """
         folder, text = self.folder, ""
         last_eras = [record.last_era for record in self.records]
         if self.way == "walk-forward":

@@ -116,7 +116,9 @@ class BeamSearch:
     def _measure(
         self, rule: Rule, this_round: Round
     ) -> Iterator[tuple[bool, NDArray[np.float64]]]:
-        """Yield, for *and* and then *or*, `is_union` and the refinements' qualities."""
+        """Yield, for *and* and then perhaps *or*, `is_union` and the qualities of the
+        refinements: the rule with each possible condition added.
+        """
         penalties = this_round.column_penalties.copy()
         penalties[rule.columns] = 0.0
         penalties += this_round.column_penalties[rule.columns].sum()
@@ -164,7 +166,9 @@ class BeamSearch:
     def _best(
         self, measured: list[tuple[Rule, bool, NDArray[np.float64]]]
     ) -> dict[Rule, float]:
-        """Return the best refinements with their qualities, in descending order."""
+        """Return the best refinements (rules with one more condition) with their
+        qualities, in descending order.
+        """
         # Rounded, so that rules that cover the same rows tie.
         qualities = np.round(np.concatenate([values for *_, values in measured]), 12)
         n_conditions = self.conditions.column.size

@@ -36,10 +36,11 @@ def make_term(
 @dataclass(frozen=True)
 class VarianceTerm:
     """The term C of the loss, the mean over groups of ``Var(v in the group) ** power``:
-    section III-C of Du et al. (2025). `of` says whether v is ``exp(-y F)``, F or the
-    sigmoid of F. A new rule adds one of two steps to F, or multiplies ``exp(-y F)`` by
-    factors (equation 5): so new variances follow from sums over the rows that the rule
-    covers; for the sigmoid, each rule takes a pass over all rows.
+    section III-C of Du et al. (2025). By `of`, v is the loss ``exp(-y F)``, the score F
+    or the probability, F's sigmoid. A new rule adds one step to F where it covers rows,
+    and another elsewhere; so it multiplies ``exp(-y F)`` by two factors (equation 5).
+    New variances follow from sums over the covered rows; for the sigmoid, they take a
+    pass over all rows.
     """
 
     groups: NDArray[np.int32]  # (n_samples,): of the same class and label, (Y, ID)

@@ -128,7 +128,9 @@ def begin_intercepts(
     estimator: BaseEstimator, eras: EncodedEras | None, is_warm: bool,
     exchange: Exchange,
 ) -> EraIntercepts | None:  # fmt: skip
-    """Return what updates a fit's intercepts, or None; drop earlier intercepts."""
+    """Return the object that updates a fit's intercepts, None without `era_effects`.
+    Without a warm start, delete the intercepts of an earlier fit first.
+    """
     if not is_warm:
         for name in FITTED_INTERCEPTS:
             estimator.__dict__.pop(name, None)

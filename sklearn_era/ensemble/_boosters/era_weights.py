@@ -119,7 +119,9 @@ def is_reweighted(estimator: BaseEstimator) -> bool:
 def weigh_rows(
     estimator: BaseEstimator, eras: EncodedEras, sample_weight: Array | None
 ) -> Array | None:
-    """Return rows' weights times their eras' weights; a copy if updated later."""
+    """Return rows' weights times fixed weights of eras, if any. Where eras' weights
+    change in each iteration, return a copy of rows' weights, to be updated in place.
+    """
     state, is_moved = estimator._fit_state, is_reweighted(estimator)
     if not (is_moved or is_fixed(estimator.era_weighting)):
         return sample_weight

@@ -203,7 +203,7 @@ class EraFitMixin(InterceptUpdatesMixin, EraScoringMixin):
     def _weigh_eras(
         self, eras: EncodedEras | None, sample_weight: Array | None
     ) -> Array | None:
-        """Return rows' weights times their eras' weights; a copy if updated later."""
+        """Return rows' weights times their eras' fixed weights; see `weigh_rows`."""
         check_weights(self, sample_weight)
         if sample_weight is not None:
             sums = self._exchange.sum_of(sample_weight.sum(), sample_weight.size)

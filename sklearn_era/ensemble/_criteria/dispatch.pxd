@@ -155,7 +155,9 @@ cdef inline era_terms compare_sides(
     double l2,               # `l2_regularization`; perhaps a constant 0
     era_sums left, era_sums right, const era_facts * era,
 ) noexcept nogil:
-    """Return what an era adds to a statistic; 0 if the era is not informative."""
+    """Return what an era adds to a statistic; 0 if it is not informative: if a side of
+    the split has fewer than `min_samples` rows, or only rows without weight.
+    """
     cdef:
         bint is_neutral = what in (
             CHANGING_RATES, RATIOS, IMPURITIES, SMOOTHED_IMPURITIES

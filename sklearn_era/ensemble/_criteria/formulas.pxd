@@ -219,7 +219,7 @@ cdef inline void set_sides_of_lane(
     era_sums * a,            # OUT
     era_sums * b,            # OUT
 ) noexcept nogil:
-    """Set `a` and `b` to the left and right sums of a lane's split in an era."""
+    """Set `a` and `b` to an era's sums left and right of the split in a lane."""
     a.gradients = lanes.left.gradients[place]
     a.count = lanes.left.counts[place]
     b.count = era.all_rows.count - a.count
@@ -272,7 +272,7 @@ cdef inline void add_to_moments(
 cdef inline void merge_moments(
     int n_fields, double * sums, const double * others
 ) noexcept nogil:
-    """Add the moments of other eras to `sums`, relative to the origin of `sums`."""
+    """Add the moments of other eras to `sums`, shifted to the first value of `sums`."""
     cdef:
         double shift = others[ORIGIN] - sums[ORIGIN]
         double n_others = others[N_VALUES]

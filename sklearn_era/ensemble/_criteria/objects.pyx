@@ -135,10 +135,10 @@ cdef inline era_sums sums_of(const double [::1] row) noexcept:
 class EraComparison(NamedTuple):
     """Effects of splits within each era; all arrays have shape (n_splits, n_eras).
 
-    Gains are 0 if an era is not informative. Directions are 1 if the left value is
-    larger, -1 if the right value is, else 0. An era is covered if it has
-    `min_samples_per_era` rows on both sides. The value of a side is a raw prediction by
-    the era's rows alone; 0 without weight.
+    An era is covered if it has `min_samples_per_era` rows on both sides. Unless it is,
+    with weight on both sides, its gain and direction are 0. Directions are 1 if the
+    left value is larger, -1 if the right value is, else 0. The value of a side is a raw
+    prediction by the era's rows alone; 0 without weight.
     """
 
     gains: np.ndarray

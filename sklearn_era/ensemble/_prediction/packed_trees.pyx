@@ -82,7 +82,9 @@ cdef class PackedTrees:
     cdef const node_struct[::1] open_tree(
         self, Py_ssize_t i, tree_struct * tree, tree_limits * limits
     ):
-        """Return a tree's nodes, whose indices are not yet checked; set its limits."""
+        """Return a tree's nodes, whose indices are not yet checked. Set `limits`, the
+        bounds of indices, and the output and categories of `tree`.
+        """
         cdef:
             const node_struct[::1] nodes
             const uint32_t[:, ::1] bitsets

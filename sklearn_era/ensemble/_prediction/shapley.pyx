@@ -159,11 +159,11 @@ cdef inline void test_rows(
 
 
 cdef void fill_table(const paths_struct * paths, double * table) noexcept nogil:
-    """Compute the factors by which `add_tile` multiplies, for each edge and point.
+    """Set five numbers of each edge and point t, of weight w, for `add_tile` to use.
 
     With o and z of the feature, o' and z' before the edge and f = (1 - t) z + t o,
-    these are the values of f / f' and of w ((o - z) / f - (o' - z') / f'), each as a
-    constant (0 in the second), and what o' = 1 and then o = 1 add to it.
+    ``table[0] + table[1] o' + table[2] o`` is f / f', and ``table[3] o' + table[4] o``
+    is w ((o - z) / f - (o' - z') / f').
     """
     cdef:
         Py_ssize_t i

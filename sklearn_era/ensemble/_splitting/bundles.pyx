@@ -82,7 +82,8 @@ def masks_of_splits(n_codes, has_missing):
 cdef class FeatureBundles:
     """The features of scikit-learn's `splitter`, in ascending order, as bundles.
 
-    Bundles of features with few bins have masks, and a joint code for each row.
+    Bundles of features with few bins have masks, which say what goes to the left of
+    each split, and a joint code for each row.
     """
 
     def __init__(self, splitter, features, int n_threads):

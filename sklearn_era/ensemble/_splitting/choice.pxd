@@ -87,9 +87,10 @@ cdef inline void search_node(
     """Find the split of a node, and set `result`; all threads of the team call this.
 
     With a `min_gain_share`, nodes are split in the order of their gains, and a node
-    without an admissible split of that share takes the split of the largest gain. So no
-    priority is above the largest gain: GAINS_ALONE finds that, and ERAS_ALONE compares
-    eras once the node may be the next.
+    without an admissible split of that share takes the split of the largest gain. So a
+    node's largest gain bounds its place in the queue: step GAINS_ALONE finds only that,
+    and ERAS_ALONE compares eras once the node may be the next to be split. WHOLE_SEARCH
+    does both.
     """
     cdef:
         chosen_split chosen
@@ -135,7 +136,9 @@ cdef inline void choose_by_share(
     const node_struct * node, double unit, thread_team team,
     chosen_split * chosen,  # IN: the split of the largest gain; OUT
 ) noexcept nogil:
-    """Choose the best split by the key among those with a share of the largest gain."""
+    """Choose the best split by the criterion's key among those with `min_gain_share` of
+    the largest gain; if none is admissible, keep the split of the largest gain.
+    """
     cdef:
         feature_split largest = chosen.best
         criterion_struct sharing = with_share_of(criterion, largest.rank.primary)

@@ -84,7 +84,9 @@ cdef inline void unpack(
     int count_bits, long long * planes,  # IN and OUT
     Py_ssize_t stride,         # from plane to plane
 ) noexcept nogil:
-    """Unpack the sums in cells; add to two planes (arrays): row counts, and sums."""
+    """Add the sums of a word to planes (arrays): word 0 to plane 0, the row counts, and
+    to plane 1; a later word to plane ``word + 1``.
+    """
     cdef:
         long long one = 1
         long long mask = (one << count_bits) - 1

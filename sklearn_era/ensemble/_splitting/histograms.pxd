@@ -276,7 +276,7 @@ cdef inline void add_columns(
     int first_word,         # of the rows
     int start, int stop,
 ) noexcept nogil:
-    """Add some rows to the bins of some columns: first sum their words by code."""
+    """Add some rows to the bins of columns: first sum words (packed values) by code."""
     cdef:
         const packed_rows * packed = &to.packed
         long long[AT_ONCE * MAX_BINS] scratch
@@ -349,7 +349,7 @@ cdef inline void take_cells(
     int word,               # the cells are sums of it
     const long long * cells,
 ) noexcept nogil:
-    """Add the sums in a column's cells to the bins of the features in the column."""
+    """Add the sums in a column's cells (sums by code) to the bins of its features."""
     cdef:
         const bundle_struct * bundle = column.bundle
         long long * bins = to.sums + column.first_bin

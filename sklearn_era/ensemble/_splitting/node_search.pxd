@@ -45,8 +45,8 @@ cdef inline int code_rows(SplitterState self, int n_rows) except -1:
 cdef inline void begin(
     SplitterState self, NodeSearch search, grown_node * node
 ) noexcept nogil:
-    """Begin the search for a node's split or, if the node was deferred, go on by
-    comparing eras.
+    """Begin the search for a node's split or, if the node was deferred (queued by its
+    largest gain), go on by comparing eras.
     """
     memset(&search.chosen, 0, sizeof(chosen_split))
     search.step = WHOLE_SEARCH

@@ -112,7 +112,9 @@ cdef inline void add_sums(
 
 
 cdef inline bint keeps_eras(SplitterState self) noexcept:
-    """Return whether nodes keep sums by era: all splits are compared and have masks."""
+    """Return whether nodes keep their sums by era: a criterion compares all splits, by
+    gradients without low words, and all bundles of features have few bins (masks).
+    """
     return (
         self.criterion.name != GAIN
         and self.criterion.min_gain_share == 0.0

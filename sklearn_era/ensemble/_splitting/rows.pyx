@@ -330,7 +330,7 @@ cdef inline void pack_plane(
 
 
 cdef start_words(EraRows self, summed_values * values):
-    """Set the units of fixed points, and allocate the words of a chunk."""
+    """Set the units of fixed points, and allocate the words of a chunk of blocks."""
     set_units(
         values, self.n_samples, self.sum_bits, self.packed_bits, self.plain_bits,
         self.has_weights, self.n_threads, self.exchange,

@@ -26,7 +26,7 @@ cdef inline void search_side_by_side(
     bint are_children,      # still to be summed up
     int n_threads,
 ) noexcept:
-    """Search the nodes that the list of searches has, the children after their sums."""
+    """Find the splits of the nodes in the list of searches; sum up children before."""
     set_count(&self.n_done, 0)
     self.splits.n_taken[THREADS] += n_threads > 1
     with nogil:
@@ -81,7 +81,7 @@ cdef inline void search_part(
     int step,               # to this thread's next one
     bint are_children, bint sums_up,
 ) noexcept nogil:
-    """Search some nodes, or their children, perhaps after these are summed up."""
+    """Search some nodes, or their children; with `sums_up`, sum children up before."""
     if n <= 0:
         return
     if n_before == 0:
@@ -140,8 +140,8 @@ cdef inline bint search_next(
 cdef inline bint help(
     SplitterState self, NodeSearch own, NodeSearch search, int n
 ) noexcept nogil:
-    """Search children and compare columns of `n` searches; return whether there were
-    any.
+    """Search children and compare columns that `n` searches have left; return whether
+    there were any.
     """
     cdef bint were_any
     if n == 0:

@@ -127,7 +127,7 @@ cdef class EraSplitter(SplitterState):
 
     cdef int find_split(self, grown_node * node, const uint8_t * is_active) except -1:
         """Find the best admissible split of a node, by all threads; or, if the node was
-        deferred, compare the eras.
+        deferred (queued by its largest gain), compare the eras.
         """
         cdef:
             NodeSearch search = self.search
@@ -198,7 +198,7 @@ cdef class EraSplitter(SplitterState):
 
     cdef int search_children(self, int n, bint shares_sums) except -1:
         """Sum up and search the children of `n` nodes. A thread searches one child
-        after another: it waits for others twice, and few data pass between threads.
+        after another, so that few data pass between threads, and then helps the others.
         """
         cdef int n_threads = threads_for(
             min(self.n_threads, 2 * n), n * self.bundles.n_bins
@@ -220,7 +220,9 @@ cdef class EraSplitter(SplitterState):
         return 0
 
     cdef int search_deferred(self, int n) except -1:
-        """Compare the eras of `n` deferred nodes; a thread takes one after another."""
+        """Compare the eras of `n` deferred nodes, which were queued by gain. A thread
+        takes one node after another, and then helps the others.
+        """
         # A node's eras take time beside its rows, of which each has one at least.
         cdef:
             double n_rows = self.search.smaller.n_rows

@@ -92,7 +92,7 @@ cdef class SplitterState:
 
     @property
     def ways(self):
-        """Return how often the fit took each way of the kernel, by the way's name."""
+        """Return, by name, how often the fit took each path through the code."""
         cdef NodeSearch search = self.search
         n_taken = np.zeros(len(WAYS), dtype=np.intp)
         while search is not None:

@@ -80,7 +80,7 @@ cdef class HistogramStore:
         self.free.append(slot)
 
     def take_all_back(self):
-        """Take all slots back before a tree, also slots of nodes without a split."""
+        """Take all slots (memory) back before a tree, also of nodes without a split."""
         self.free = self.slots.copy()
 
 

@@ -27,12 +27,12 @@ cdef inline void wait_for_team(thread_team team) noexcept nogil:
 
 
 cdef inline int first_of(thread_team team, int n) noexcept nogil:
-    """Return the first of this thread's steps, if threads share `n` steps out."""
+    """Return the first step of this thread's part, if `n` steps are divided evenly."""
     return <int> (<long long> n * team.rank // team.size)
 
 
 cdef inline int stop_of(thread_team team, int n) noexcept nogil:
-    """Return the step after the last of this thread's steps; see `first_of`."""
+    """Return the step after the last of this thread's part; see `first_of`."""
     return <int> (<long long> n * (team.rank + 1) // team.size)
 
 

@@ -35,11 +35,12 @@ cdef double LARGEST_SHARE = 2.0  # of a thread's even share of rows
 
 
 cdef class EraTreeGrower(GrownTree):
-    """Grows a tree. All parameters except `era_splitter` are scikit-learn's.
+    """Grows a tree. Four parameters are not scikit-learn's.
 
-    `sort_features` sorts the features that `interaction_cst` allows. In a forest, where
-    `small_node_rows` is not None, pure nodes and nodes of at most that many rows are
-    leaves, and `draw_features(rows, sum_hessians)` returns the features of a node.
+    `era_splitter` finds splits. `sort_features` sorts the features that
+    `interaction_cst` allows. In a forest, where `small_node_rows` is not None, pure
+    nodes and nodes of at most that many rows are leaves, and
+    `draw_features(rows, sum_hessians)` returns the features of a node.
     """
 
     cdef:

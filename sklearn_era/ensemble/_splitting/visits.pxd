@@ -25,7 +25,7 @@ cdef inline void visit_columns(
     int first,        # among the listed columns
     int stop, double min_key, thread_team team,
 ) noexcept nogil:
-    """Add the eras of the node to the sums of some columns, chunk by chunk."""
+    """Add the node's eras, chunk by chunk, to the sums of some columns' splits."""
     cdef:
         era_visit visit
         era_batch * batch = <era_batch *> (splits.batches + team.rank * batch_size())
@@ -81,8 +81,8 @@ cdef inline bint compare_next(
     CandidateSplits splits,
     era_batch * batch,      # scratch of the calling thread
 ) noexcept nogil:
-    """Compare columns of a queue until none is left, perhaps for another thread; return
-    whether there were any.
+    """Take columns from a queue, and compare their splits by era, until none is left,
+    perhaps for another thread; return whether there were any.
     """
     cdef:
         column_queue * queue = &splits.queue
@@ -107,7 +107,9 @@ cdef inline void compare_column(
     lane_column * column,   # IN and OUT
     era_batch * batch,      # scratch
 ) noexcept nogil:
-    """Add the eras of a chunk to the sums of a column's splits; prune on the way."""
+    """Add the eras of a chunk to the sums of a column's splits; drop those that can no
+    longer win.
+    """
     cdef:
         const row_block * blocks = splits.rows.blocks
         int first = splits.rows.chunks[chunk]
@@ -140,7 +142,7 @@ cdef inline void compare_column(
 cdef inline int eras_at_a_time(
     EraRows rows, const lane_column * column, int n_before
 ) noexcept nogil:
-    """Return how many eras to compare until pruning pays again."""
+    """Return how many eras to compare before pruning splits again, which costs time."""
     cdef:
         double n_lanes = column.n_lanes
         double rows_of_era = <double> rows.n_rows / rows.n_listed

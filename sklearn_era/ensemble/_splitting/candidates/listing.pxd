@@ -88,7 +88,9 @@ cdef inline void list_splits(
 cdef inline void list_columns(
     CandidateSplits splits, const node_struct * node, const feature_bins * feature
 ) noexcept nogil:
-    """Set the largest gain of a feature's columns and, for a bundle, its splits."""
+    """Set the largest gain of a feature's columns (see `order_columns`) and, for a
+    bundle, its splits.
+    """
     cdef:
         lane_column * column
         int k
@@ -105,7 +107,9 @@ cdef inline void list_columns(
 cdef inline void order_columns(
     CandidateSplits splits, bint prunes, thread_team team
 ) noexcept nogil:
-    """List the columns that have splits; put those to be compared first in front."""
+    """List the columns (splits that share a pass over rows) that have listed splits.
+    With `prunes`, put those with the largest gains in front, one for each thread.
+    """
     cdef int n_first = 0
     splits.count_listed()
     if prunes and splits.n_listed > FEW_COLUMNS:
@@ -141,7 +145,7 @@ cdef inline void list_feature(
     const node_struct * node,
     int place,                # of the feature, among all
 ) noexcept nogil:
-    """List the splits of a feature that have enough gain: give each one a lane."""
+    """List a feature's splits of enough gain: give each a lane (a place in vectors)."""
     cdef:
         feature_bins * feature = &splits.features[place]  # IN and OUT
         bint has_masks = splits.columns[feature.orders[0].column].bundle != NULL
@@ -197,7 +201,7 @@ cdef inline void list_order(
     const int * n_covering,   # eras that may cover each split; NULL: not counted
     const feature_bins * feature, split_order * order,  # IN and OUT
 ) noexcept nogil:
-    """Give each listed split of an order a lane, and each code its group."""
+    """Give each listed split of an order of bins a lane, and each code its group."""
     cdef:
         lane_column * column = &splits.columns[order.column]
         # As `suffices`, with one comparison a split, which the loop below waits for.

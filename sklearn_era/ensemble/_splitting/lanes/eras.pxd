@@ -201,7 +201,9 @@ cdef inline bint add_masked_directions(
     const era_visit * visit, const lane_column * column, const row_block * blocks,
     int n_eras, double * sums,  # IN and OUT, (2, n_lanes)
 ) noexcept nogil:
-    """Add the signs of eras' effects to each split, by masks; see `add_directions`."""
+    """Add the signs of eras' effects to each split, by masks of codes that go left; see
+    `add_directions`.
+    """
     cdef:
         long long[3 * MAX_SPLIT_LANES] totals
         int n_lanes = column.n_lanes

@@ -186,7 +186,9 @@ cdef inline void add_masked_block(
     long long * sums,       # IN and OUT, (n_planes, stride), of the era
     Py_ssize_t stride,
 ) noexcept nogil:
-    """Add a block's rows to the left sides of splits, perhaps by combination."""
+    """Add a block's rows to the left sides of splits; many rows are first summed up by
+    combination of codes.
+    """
     add_words(bundle, packed, block, 0, packed.count_bits, cells, sums, stride)
     if packed.n_words > 2:
         add_words(bundle, packed, block, 2, 0, cells, sums, stride)

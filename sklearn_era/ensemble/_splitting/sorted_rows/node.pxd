@@ -45,7 +45,7 @@ cdef inline int row_of(unsigned int key) noexcept nogil:
 cdef inline unsigned int * keys_of(
     const small_rows * rows, int feature, int start
 ) noexcept nogil:
-    """Return the address of a feature's keys from the place `start` on."""
+    """Return the address of a feature's keys (codes and rows) from `start` on."""
     return rows.keys + feature * <Py_ssize_t> MAX_ROWS + start
 
 
