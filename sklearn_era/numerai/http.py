@@ -8,13 +8,17 @@ import json
 import logging
 import random
 import re
+import threading
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import Future
 from contextlib import contextmanager, suppress
+from datetime import UTC, datetime, timedelta
+from email.utils import parsedate_to_datetime
 from functools import partial
 from io import BytesIO
 from typing import Any, TypeVar
-from urllib.parse import urlsplit
+from urllib.parse import urljoin, urlsplit
 
 from sklearn_era._files import printable
 from sklearn_era._optional import import_optional
@@ -25,31 +29,40 @@ _T = TypeVar("_T")
 SITE = "numer.ai"  # codespell:ignore numer
 MOST_BYTES = 32 << 20  # of an answer held in memory
 _CHUNK = 1 << 16  # at most 64 MB after a thousandfold decompression
-_LEAST_SPEED = 1_000  # bytes a second: a slower answer has stalled
+# Bytes a second: a slower download has stalled; an upload's time limit allows for it.
+_LEAST_SPEED, _UPLOAD_SPEED = 1_000, 100_000
 # Seconds between two attempts, and the longest Retry-After that is obeyed.
 _MOST_WAIT, _MOST_ASKED = 64.0, 900.0
+_MOST_REDIRECTS = 5
+_THREAD = "sklearn-era-http"
 _LOCAL = re.compile(r"localhost|127(\.\d{1,3}){3}|::1")
 
 
 class HttpFailure(ApiError):
-    """A failed call: it may succeed later (`transient`), or have acted (`unclear`)."""
+    """A failed call; it may work later (`transient`) or have acted (`unclear`)."""
 
     def __init__(
-        self, text: str, status: int = 0, transient: bool = False,
-        unclear: bool = False, retry_after: float = 0.0,
-    ) -> None:  # fmt: skip
+        self, text: str, status: int = 0, transient: bool = False, unclear: bool = False
+    ) -> None:
         super().__init__(text)
-        self.status, self.retry_after = status, retry_after
-        self.transient, self.unclear = transient, unclear
+        self.status, self.transient, self.unclear = status, transient, unclear
+        # Seconds that the server asks to wait, perhaps more than a run may take.
+        self.retry_after, self.asks_too_much = 0.0, False
 
 
 class Http:
-    """Sends requests; `timeout` limits each wait for the peer, in seconds."""
+    """Sends requests. All but downloads take at most ten times `timeout` seconds."""
 
     def __init__(self, timeout: float, retries: int, backoff: float = 1.0) -> None:
         self.timeout, self.retries, self.backoff = timeout, retries, backoff
-        # It logs addresses: at DEBUG, and in warnings about odd headers.
-        logging.getLogger("urllib3").setLevel(logging.ERROR)
+        self._skew = timedelta(0)
+        # These log addresses: at DEBUG, and in warnings about odd headers.
+        for name in ("urllib3.connectionpool", "urllib3.connection"):
+            logging.getLogger(name).addFilter(_is_foreign)
+
+    def now(self) -> datetime:
+        """Return the time by Numerai's clock, from its last Date header."""
+        return datetime.now(UTC) + self._skew
 
     def wait(self, attempt: int, asked: float = 0.0) -> None:
         """Wait `asked` seconds at least; longer after each failed attempt (from 0)."""
@@ -63,7 +76,7 @@ class Http:
             try:
                 return attempt()
             except HttpFailure as failure:
-                if not failure.transient:
+                if not failure.transient or failure.asks_too_much:
                     raise
                 self.wait(count, failure.retry_after)
         return attempt()
@@ -74,6 +87,8 @@ class Http:
         headers |= {"Authorization": token} if token else {}
         with self._open(peer, "POST", url, headers, json=body) as response:
             content = b"".join(self._chunks(peer, response))
+        if date := _date(response.headers.get("Date", "")):
+            self._skew = date - datetime.now(UTC)
         data, complaint = _parse_answer(content, token)
         advice = f" ({complaint})" if complaint else ""
         if token is not None and response.status_code in (401, 403):
@@ -90,7 +105,8 @@ class Http:
         """Put bytes to a signed address of the storage, once."""
         peer = f"{step}: the storage"
         # A stream: the timeout then applies to each block instead of the whole.
-        with self._open(peer, "PUT", url, headers, data=BytesIO(content)) as response:
+        stream, size = BytesIO(content), len(content)
+        with self._open(peer, "PUT", url, headers, size, data=stream) as response:
             self._check(peer, response, is_signed=True)
 
     @contextmanager
@@ -101,7 +117,13 @@ class Http:
         all of the file, a range (206) or nothing (416).
         """
         peer = f"{step}: the storage"
-        with self._open(peer, "GET", url, headers) as response:
+        for _ in range(_MOST_REDIRECTS):
+            response = self._open(peer, "GET", url, headers)
+            if not response.is_redirect:
+                break
+            response.close()
+            url = _redirected(url, response.headers["Location"])
+        with response:
             if response.status_code != 416:
                 self._check(peer, response, is_signed=True)
             # Decompressed, its size would neither be known nor bounded.
@@ -109,49 +131,64 @@ class Http:
                 raise HttpFailure(f"{peer} sent the file compressed, unasked.")
             yield response, self._chunks(peer, response, limited)
 
-    def _open(self, peer: str, method: str, url: str, headers: Any, **body: Any) -> Any:
-        """Send a request; return the reply, its body not read."""
-        requests = import_optional("requests", extra="numerai")
-        refused = f"{peer} cannot be called: its address is not https."
+    def _open(
+        self, peer: str, method: str, url: str, headers: Any, size: int = 0, **body: Any
+    ) -> Any:
+        """Send a request, with `size` bytes; return the reply, its body not read."""
         if not may_be_called(url):
-            raise HttpFailure(refused)
+            raise HttpFailure(f"{peer} cannot be called: its address is not https.")
+        seconds = 10 * self.timeout + size / _UPLOAD_SPEED
+        send = partial(self._send, method, url, headers, **body)
+        late = f"did not finish answering within {seconds:.3g} seconds"
+        outcome = _started(partial(self._classified, peer, send))
+        try:
+            return outcome.result(seconds)
+        except TimeoutError:
+            outcome.add_done_callback(lambda x: x.exception() or x.result().close())
+        raise HttpFailure(f"{peer} {late}.", transient=True, unclear=True)
+
+    def _send(self, method: str, url: str, headers: Any, **body: Any) -> Any:
+        requests = import_optional("requests", extra="numerai")
         ours = {"Accept-Encoding": "identity", "Connection": "close"}
         headers = {"User-Agent": "sklearn-era", **ours, **headers}
-
-        def send() -> Any:
-            with requests.Session() as session:
-                # No proxy to this machine itself.
-                session.trust_env = not is_loopback(url)
-                given = session.merge_environment_settings(url, {}, True, None, None)
-                # A redirected post would become a get, which looks like success.
-                given |= {"timeout": self.timeout, "allow_redirects": method == "GET"}
-                # Not prepared by the session, which would send ~/.netrc, not the key.
-                request = requests.Request(method, url, headers, **body).prepare()
-                return session.send(request, **given)
-
-        reply = self._classified(peer, send)
-        if not may_be_called(reply.url):
-            reply.close()
-            raise HttpFailure(refused)
-        return reply
+        # Not by the session: it would follow redirects, turning a post into a get that
+        # looks like success, and send ~/.netrc instead of the key.
+        with requests.Session() as session:
+            # No proxy to this machine itself.
+            session.trust_env = not is_loopback(url)
+            given = session.merge_environment_settings(url, {}, True, None, None)
+            request = requests.Request(method, url, headers, **body).prepare()
+            return session.get_adapter(url).send(request, timeout=self.timeout, **given)
 
     def _chunks(self, peer: str, reply: Any, limited: bool = True) -> Iterator[bytes]:
         """Yield a body in chunks; fail if the peer stalls or never ends."""
-        began = since = time.monotonic()
-        taken = total = 0
-        read = partial(reply.raw.read1, _CHUNK, decode_content=True)
+        spent, taken, elapsed, total = 0.0, 0, 0.0, 0
+        read, began = partial(self._read, reply.raw), time.monotonic()
         while chunk := self._classified(peer, read):
-            taken, total = taken + len(chunk), total + len(chunk)
+            spent, taken = spent + time.monotonic() - began, taken + len(chunk)
+            total += len(chunk)
             if limited and total > MOST_BYTES:
                 text = f"{peer} sent more than {MOST_BYTES:,} bytes."
                 raise HttpFailure(text, unclear=True)
-            if (spent := (now := time.monotonic()) - since) >= self.timeout:
-                late = limited and now - began >= 10 * self.timeout
+            if spent >= self.timeout:
+                elapsed += spent
+                late = limited and elapsed >= 10 * self.timeout
                 if late or taken < _LEAST_SPEED * spent:
-                    text = f"sent only {total:,} bytes in {now - began:.3g} seconds"
+                    text = f"sent only {total:,} bytes in {elapsed:.3g} seconds"
                     raise HttpFailure(f"{peer} {text}.", 0, True, unclear=True)
-                since, taken = now, 0
+                spent, taken = 0.0, 0
             yield chunk
+            began = time.monotonic()
+
+    def _read(self, raw: Any) -> bytes:
+        """Return some of a body's bytes; fail if they take over twice the timeout."""
+        try:
+            chunk = _started(partial(raw.read1, _CHUNK, decode_content=True))
+            return chunk.result(2 * self.timeout)
+        except BaseException:  # Ctrl-C, too: to close it would wait for the thread
+            with suppress(OSError, RuntimeError, ValueError):  # it is closed
+                raw.shutdown()
+            raise
 
     def _classified(self, peer: str, call: Callable[[], _T]) -> _T:
         """Return a call's result; raise network errors as `HttpFailure` instead."""
@@ -183,13 +220,39 @@ class Http:
         unclear = status >= 500 or status == 408
         # An expired signed address is replaced by a new one.
         transient = unclear or status == 429 or (is_signed and status == 403)
-        asked = response.headers.get("Retry-After", "").strip()
-        seconds = float(asked) if asked.isdecimal() else 0.0
+        asked, seconds = response.headers.get("Retry-After", "").strip(), 0.0
+        if date := _date(asked):
+            seconds = (date - self.now()).total_seconds()
+        elif asked.isdecimal():
+            seconds = float(asked)
         if seconds > _MOST_ASKED:
             asks = f"asks to wait {seconds:,.0f} seconds: run this command again then"
-            transient, advice = False, f"{advice} and {asks}"
+            advice += f" and {asks}"
         text = f"{peer} answered HTTP {status}{advice}."
-        raise HttpFailure(text, status, transient, unclear, seconds)
+        failure = HttpFailure(text, status, transient, unclear)
+        failure.retry_after, failure.asks_too_much = seconds, seconds > _MOST_ASKED
+        raise failure
+
+
+def _started(call: Callable[[], _T]) -> Future[_T]:
+    """Start a call in a thread, and return its future. The thread can be left behind,
+    as a socket's timeout starts again with every byte.
+    """
+    outcome: Future[_T] = Future()
+
+    def run() -> None:
+        try:
+            outcome.set_result(call())
+        except BaseException as error:
+            outcome.set_exception(error)
+
+    threading.Thread(target=run, name=_THREAD, daemon=True).start()
+    return outcome
+
+
+def _is_foreign(record: logging.LogRecord) -> bool:
+    """Return whether a log record comes from a request that is not ours."""
+    return threading.current_thread().name != _THREAD
 
 
 def is_loopback(url: str) -> bool:
@@ -215,6 +278,15 @@ def redact(text: object, *secrets: str) -> str:
     return line if len(line) <= 300 else f"{line[:300]}..."
 
 
+def _redirected(url: str, location: str) -> str:
+    """Return a redirect's target; "" if invalid, or from elsewhere to this machine."""
+    with suppress(ValueError):
+        target = urljoin(url, location)
+        if is_loopback(url) or not is_loopback(target):
+            return target
+    return ""
+
+
 def _parse_answer(content: bytes, token: str | None) -> tuple[Any, str]:
     """Return the data of a GraphQL answer, and its error messages on one line."""
     document: Any = None
@@ -229,3 +301,11 @@ def _parse_answer(content: bytes, token: str | None) -> tuple[Any, str]:
     public_id, _, secret_key = (token or "").removeprefix("Token ").partition("$")
     complaint = redact("; ".join(map(str, texts)), secret_key, public_id)
     return data if isinstance(data, dict) else None, complaint
+
+
+def _date(text: str) -> datetime | None:
+    """Return the time in a header's text, or None."""
+    with suppress(ValueError, OverflowError):
+        date = parsedate_to_datetime(text)
+        return date.replace(tzinfo=date.tzinfo or UTC)
+    return None
