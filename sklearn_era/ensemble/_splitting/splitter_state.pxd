@@ -15,9 +15,9 @@ cdef enum:
 
 
 cdef class NodeSearch:
-    # The memory that the search for a node's split writes to: one thread's. Beside it,
-    # one of the nodes to be searched at a time; the thread that sums up its children has
-    # this search or, of more nodes than threads, no other thread has.
+    # The memory that a thread writes to as it searches for a node's split; and one of
+    # the nodes that threads search at a time. The thread that sums up its children uses
+    # `rows`, which no other thread uses then.
     cdef:
         EraRows rows
         CandidateSplits splits
