@@ -14,8 +14,7 @@ from .node_search cimport search_child
 from .node_sums cimport add_sums, begin_sums
 from .splitter_state cimport NodeSearch, SplitterState
 from .threads cimport (
-    PATIENCE, count_one, counter, first_of, pause, read_count, set_count, stop_of,
-    thread_team, wait_for_team,
+    count_one, counter, pause, read_count, set_count, thread_team, wait_for_team,
 )
 from .visits cimport compare_next
 
@@ -60,7 +59,7 @@ cdef inline void search_some(
         self, own, self.search, team.rank, n - team.rank, team.size, are_children,
         are_children and not shares_sums,
     )
-    while idle < PATIENCE and read_count(&self.n_done) < n_to_search:
+    while idle <= self.patience and read_count(&self.n_done) < n_to_search:
         pause(idle)
         idle = 0 if help(self, own, self.search, max(n, team.size)) else idle + 1
 

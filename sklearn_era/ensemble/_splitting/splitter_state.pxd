@@ -44,6 +44,7 @@ cdef class SplitterState:
         object make_search       # another one
         bint defers              # comparisons of eras; see `search_node`
         counter n_done           # searches of nodes, side by side
+        int patience             # how often a thread looks for work in vain
         bint shares_sums         # of each node's rows, among threads
         EraRows rows             # of `search`
         CandidateSplits splits   # likewise

@@ -1,5 +1,6 @@
 """State that the searches of a fit share, and the state of each search."""
 
+import os
 from functools import partial
 
 import numpy as np
@@ -13,6 +14,7 @@ from .candidates.splits cimport CandidateSplits
 from .nodes cimport describe_tree
 from .rows cimport EraRows
 from .store cimport HistogramStore
+from .threads cimport PATIENCE
 
 
 WAYS = (
@@ -56,6 +58,9 @@ cdef class SplitterState:
     ):
         self.exchange = exchange
         self.is_alone = exchange.is_alone
+        # As OpenMP's threads, those without work sleep at once by this policy.
+        sleeps = os.environ.get("OMP_WAIT_POLICY", "").upper() == "PASSIVE"
+        self.patience = 0 if sleeps else PATIENCE
         self.penalties = penalties
         self.search = NodeSearch(
             era_codes, n_eras, row_order, positive_weights, weights, has_weights,
