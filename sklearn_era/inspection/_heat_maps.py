@@ -80,7 +80,8 @@ class EraStabilityDisplay(_HeatMap):
     ) -> "EraStabilityDisplay":
         """Draw features by ascending p-value, with features that turn in bold.
 
-        The color scale ends where a tenth of the effects is larger.
+        A feature turns if `turns` of :func:`era_stability` is True. The color scale
+        ends at the 90% quantile of the absolute effects drawn.
 
         Parameters
         ----------

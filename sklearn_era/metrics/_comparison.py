@@ -81,7 +81,7 @@ class EraComparison:
 
     @property
     def pooled(self) -> PooledScore:
-        """Mean difference over independent eras, weighted by their errors."""
+        """Mean difference of independent eras, weighted by errors: a `PooledScore`."""
         errors = None if np.isnan(self.standard_errors).all() else self.standard_errors
         pooled = EraScoreForecast("none").fit(self.differences, errors).pooled_
         assert pooled is not None  # of one column of eras

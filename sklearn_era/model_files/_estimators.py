@@ -201,7 +201,9 @@ def _check_average(
 
 
 def _check_linear(model: BaseEstimator) -> None:
-    """Raise ValueError unless a linear model's codings and coefficients fit."""
+    """Raise ValueError unless a linear model's codings (one for each column) and its
+    coefficients are valid, and fit its columns, classes and penalties.
+    """
     is_category = [type(coding) is list for coding in model._codings]
     _need(np.array_equal(model.is_categorical_, is_category), "codings")
     for coding in model._codings:

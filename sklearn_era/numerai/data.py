@@ -79,7 +79,7 @@ def check_parquet(path: Path, live: bool = False, needs_era: bool = True) -> lis
 
 
 def check_eras(eras: Iterable[Any], path: Path, *, numbered: bool) -> None:
-    """Raise DataError for eras that are not text; of four digits if `numbered`."""
+    """Raise DataError unless all eras are text, of four digits if `numbered`."""
     form = " of four digits, like '0575'" if numbered else ""
     pattern = "[0-9]{4}" if numbered else ".+"
     for era in sorted(eras, key=repr):

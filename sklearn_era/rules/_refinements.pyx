@@ -264,8 +264,9 @@ cdef class RefinementCounter:
             qualities[condition] = quality
 
     cdef double quality(self, const sums_struct * covered) noexcept nogil:
-        """Return the true positive rate less the false positive rate, or a precision
-        with a prior. The scales are the totals of both rates, or the prior's rows.
+        """Return the true positive rate less the false positive rate of covered rows if
+        `compares_rates`, else their precision with a prior. The scales are the weights
+        of all positive and negative rows; or the weights that the prior adds to both.
         """
         if self.compares_rates:
             return (

@@ -249,8 +249,9 @@ cdef class EraRows:
         block.doubt = <long long> (0.5 * REL_TOL * fabs(<double> total) * n_rows)
 
     cdef int count_bits_of_contrasts(self) noexcept nogil:
-        """Return how many low bits of a word counts of n rows take, below a contrast of
-        up to n^2 / 2 times the largest integer; 0 if a word cannot hold both.
+        """Return how many low bits of a word can count n rows, as many as the largest
+        block has. Above them are contrasts (see `pack_contrasts`), up to n^2 / 2 times
+        the largest integer; return 0 if a word cannot hold both.
         """
         cdef int i, n_bits = 1
         for i in range(self.n_blocks):

@@ -96,7 +96,7 @@ cdef class NodeHistograms:
         self.memory = &buffer[0] if self.capacity > 0 else NULL
 
     cdef int make_list(self, int n_features) except -1:
-        """Make room for `is_listed`, a mask of features."""
+        """Make room for `is_listed`, the mask of features to compare by era later."""
         if self.is_listed.shape[0] < n_features:
             self.is_listed = np.empty(n_features, dtype=np.uint8)
         return 0
