@@ -151,7 +151,7 @@ class EraShapDisplay(_HeatMap):
         field : {'mean_abs', 'mean', 'std'}, default='mean_abs'
             The numbers of the summary to draw.
         output : int, default=None
-            The number of the class to draw, where there are more than two.
+            The number of the class to draw, where there are more than two classes.
         max_features, **kwargs :
             As in `EraStabilityDisplay`.
 

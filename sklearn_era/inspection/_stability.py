@@ -219,7 +219,7 @@ def _prices(
     result: Bunch, options: Any, progress: Progress,
 ) -> dict[str, list[Any]]:  # fmt: skip
     """Return by how much the score changes, in known and in new eras, if a model lacks
-    the features that turn: one by one, and all together.
+    the features whose effect changes sign (`turns`): one by one, and all together.
     """
     turning, features = np.flatnonzero(result.turns), np.arange(result.turns.size)
     ranked = turning[np.argsort(result.p_value[turning], kind="stable")]

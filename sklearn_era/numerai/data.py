@@ -177,7 +177,7 @@ def read_blocks(
     columns: ParquetColumns, path: Path, features: Sequence[str], runs: Sequence[EraRun]
 ) -> Iterator[NDArray[Any]]:
     """Yield the features of each era, of shape (n_rows_of_era, n_features), in Fortran
-    order: int8 if all of them are, else float64 with NaN. `runs` are in file order.
+    order: int8 if all features are, else float64 with NaN. `runs` are in file order.
     """
     names = list(features)
     check_has(path, names, columns.names)
