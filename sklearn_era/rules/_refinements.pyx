@@ -281,7 +281,7 @@ cdef class RefinementCounter:
     cdef void add_moments(
         self, const uint8_t * values, int thread, const int [::1] rows
     ) noexcept nogil:
-        """Set, by group, the cumulative sums of moments over a column's bins."""
+        """Set, by group, the cumulative sums of `row_moments` over a column's bins."""
         cdef:
             Py_ssize_t n_groups = self.n_groups
             double * moments = &self.moments[thread, 0, 0]
