@@ -78,7 +78,7 @@ def era_stability(
     Parameters
     ----------
     X : array-like or data frame of shape (n_samples, n_features)
-        The rows; those of an era in the order of time, if there is one.
+        The rows; within an era, in the order of time, if rows have an order.
     y, eras : array-like of shape (n_samples,)
         Their targets and eras, or the name of the column of eras, which then is no
         feature. Eras of fewer than 20 rows have no effects.

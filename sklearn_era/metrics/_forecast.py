@@ -290,7 +290,8 @@ or (n_candidates, n_eras)
             The new era's place after the last one, where eras follow each other; and
             the sampling error of its score, None for `sampling_error_`.
         group : object, default=None
-            The label of a known group, of scores by groups and eras; None is a new one.
+            The label of a known group, for scores by groups and eras; None is a group
+            that is new.
 
         Returns
         -------

@@ -228,7 +228,7 @@ multimetric_, classes_, n_features_in_, feature_names_in_ :
         ValueError
             If `eras` is missing, has the wrong length or no known order, or too few
             labels for `cv` folds; if `fit` takes no weights and there are some; if all
-            fits fail, or the plain model's in some fold.
+            fits fail, or a fit of the plain model does.
         TypeError
             If `X` is a `BinnedDataset`, which cannot be taken apart by rows.
 
