@@ -1,6 +1,7 @@
 """Memory for the sums of nodes until they are split: 16 or 24 bytes a bin.
 
-It also holds sums by era on splits' left sides, if all have masks and eras many rows.
+It also holds sums by era on splits' left sides, if all bundles of features have masks,
+and eras have many rows.
 """
 
 import numpy as np
