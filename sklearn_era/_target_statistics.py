@@ -123,10 +123,10 @@ def _ratio(a: Array, b: Array) -> Array:
 
 
 def _variances(cells: Cells, i: int) -> Iterator[tuple[int, int, float, float, float]]:
-    """Yield tuples (start, stop, noise, between, of_effects). For the eras from `start`
-    to before `stop`, they have variances that are estimated, by moments, from eras
-    before `start`: of noise within a category and era, of a category's effects between
-    eras, and of effects between categories.
+    """Yield (start, stop, noise, between, of_effects) of output `i`: for the eras from
+    `start` to before `stop`, three variances, estimated by moments from eras before
+    `start`. They are of noise within a category and era, of a category's effects
+    between eras, and of effects between categories.
     """
     n_eras, n, s = cells.squares.shape[1], cells.n, cells.sums[i]
     is_first = np.append(True, np.diff(cells.categories) != 0)[: n.size]

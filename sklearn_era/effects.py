@@ -52,7 +52,7 @@ class GroupDRO(ParameterObject):
     ----------
     step_size : float, default=0.1
         0 or more, in units of 1 / loss, and so dependent on the target's unit. With 0,
-        all eras weigh as their rows do, and the fit is the plain one.
+        all eras weigh as their rows do, as with ``era_weighting="rows"``.
 
     References
     ----------

@@ -105,7 +105,7 @@ def check_no_dates(X: Any, name: str = "X") -> None:
 
 
 def as_frame(X: Any) -> Any:
-    """Return a pyarrow table as a pandas frame, lists as an array, others unchanged."""
+    """Return a pyarrow table as a pandas frame, lists as an array, all else as is."""
     if isinstance(X, list | tuple):
         # Of text and numbers, None and NaN among them, NumPy would make text.
         array = np.asarray(X)

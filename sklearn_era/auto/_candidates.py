@@ -89,8 +89,9 @@ def make_members(
     plain: BaseEstimator, given: Any, loss: Loss, n_rows: int, n_eras: int,
     are_ordered: bool, horizon: int = 1,
 ) -> dict[str, Any]:  # fmt: skip
-    """Return the plain model and the members in `given`, unfitted, by name; raise
-    ValueError for a member that is invalid or that these data cannot have.
+    """Return the model `plain` (see `default_members`) and the members in `given`,
+    unfitted, by name; raise ValueError for a member that is invalid or that these data
+    cannot have.
     """
     if plain.early_stopping == "auto":  # in folds as in a fit to all rows
         plain = clone(plain).set_params(early_stopping=n_rows > 10_000)

@@ -225,8 +225,9 @@ class Search:
 
 
 class _Stages:
-    """Follows a booster's fit in a fold: predicts the rows left out after each stage,
-    and stops the fit once a share of all trees (`patience`) brings no smaller loss.
+    """Follows a booster's fit in a fold: predicts the rows left out after each stage (a
+    number of trees), and stops the fit once a share of all trees (`patience`) brings no
+    smaller loss.
     """
 
     def __init__(
@@ -301,9 +302,9 @@ def respond(
     model: BaseEstimator, X: Table, y: ArrayLike, stages: list[int],
     eras: Eras | None = None,
 ) -> Array:  # fmt: skip
-    """Return predictions after each stage, of shape (n_stages, n_rows); for a
+    """Return predictions after each stage (see `stages_of`), (n_stages, n_rows); for a
     classifier, the probabilities of each row's class in y. `eras` is for models that
-    need it to predict.
+    need eras to predict.
     """
     method = "predict_proba" if is_classifier(model) else "predict"
     if stages == [0]:

@@ -43,11 +43,11 @@ class LeftOut(NamedTuple):
     groups: NDArray[np.intp] | None = None  # of rows, where eras are times of groups
 
     def losses(self, name: str, loss: Loss) -> Array:
-        """Return the mean loss of a member after each of its stages."""
+        """Return the mean loss of a member after each of its `stages`."""
         return np.array([self.weights @ loss(self.y, p) for p in self.predicted[name]])
 
     def at_end(self) -> Array:
-        """Return predictions after the last stage, of shape (n_members, n_rows)."""
+        """Return members' predictions after their last stages: (n_members, n_rows)."""
         return np.array([values[-1] for values in self.predicted.values()])
 
     def by_era(self, values: Array) -> Array:

@@ -75,7 +75,7 @@ def era_calibration(
         True classes, of two; probabilities of the positive class, by a model that has
         not seen the eras; and the eras of rows.
     pos_label : int, float, bool or str, default=None
-        The positive class; None is the larger label, and text needs one.
+        The positive class. None is the larger label; for text, pass a label.
     sample_weight : array-like of shape (n_samples,), default=None
         How often each row counts; eras without weight are left out.
 

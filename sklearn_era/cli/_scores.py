@@ -235,8 +235,8 @@ def _steps(
     n_models: int | None,
 ) -> tuple[list[Any], int]:  # fmt: skip
     """Return for each step a pair, the rows to fit to and the rows to score; and the
-    number of eras that a step scores: as many as the horizon, or a fifth of all if
-    less.
+    number of eras that a step scores: as many as the horizon has, or a fifth of all
+    eras if these are fewer.
     """
     n_test = max(1, encoded.labels.size // 5)
     size = min(steps_of(horizon, encoded.labels), n_test)
@@ -284,7 +284,8 @@ def score_lines(
     scorers: dict[str, Any], horizon: Any = None, follow: bool = False,
 ) -> Iterator[str]:  # fmt: skip
     """Score a model by each scorer, also era by era, and yield lines to print; with a
-    horizon, a line forecasts the score. Undefined scores are left out of several.
+    horizon, a line forecasts the score. With several scorers, a line is left out if its
+    score is undefined.
     """
     model = with_eras(model, eras_for_prediction(model, eras))
     for name, scorer in scorers.items():

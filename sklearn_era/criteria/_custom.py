@@ -55,7 +55,7 @@ class SplitKeys(NamedTuple):
 class ListedSplits:
     """The splits of a node among which a criterion chooses.
 
-    Those that meet `min_samples_leaf`, the constraints, `min_era_coverage` and
+    These splits meet `min_samples_leaf`, the constraints, `min_era_coverage` and
     `min_gain_share`. Eras are those of training, in their order; an era without rows in
     the node has sums of 0. (In a forest that draws eras, an era drawn twice has two
     columns.)
@@ -81,7 +81,7 @@ class ListedSplits:
     era_sizes : ndarray of shape (n_eras,)
         Rows of each era in the tree's training set.
     gains, effects, covered : ndarray of shape (n_splits, n_eras)
-        Of each era: its gain, the left value minus the right one, and whether the split
+        For each era: its gain, the left value minus the right one, and whether a split
         covers it; gain and effect are 0 unless it does, and each side has weight.
     impurities : ndarray of shape (n_eras,)
         Mean squared deviation of the gradients of each era, before the split.

@@ -46,9 +46,10 @@ def draw_sample(
     mapper: _BinMapper, n_trained: Ints, sample_weight: Floats | None,
     training_rows: Ints | None,
 ) -> list[Ints | None]:  # fmt: skip
-    """Draw the rows that scikit-learn would make bins from; return, for each part, the
-    drawn indices, or None if all are used. `training_rows` are the numbers of training
-    rows in scikit-learn's order, or None if that is the order of parts.
+    """Draw the rows that scikit-learn would make bins from. Return, for each part, the
+    places of its drawn rows among its training rows, or None if all of these are used.
+    `training_rows` are the numbers of all training rows in scikit-learn's order; None
+    if this is also the order of the rows in the parts.
     """
     rank: Any = slice(None)
     if training_rows is not None:

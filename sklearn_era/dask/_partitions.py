@@ -41,7 +41,7 @@ class Part:
 
 @dataclass
 class PartSummary:
-    """A summary of a part, which the client gets in place of its rows."""
+    """A summary of a part, which the client gets in place of the part's rows."""
 
     n_rows: int
     kinds: dict[Any, str]  # by column: numbers, text, categories or dates

@@ -94,7 +94,7 @@ def make_numerai_like(
             The effect b of each feature in each era.
         stable_features, unstable_features : ndarray of shape (n_stable,) and \
 (n_unstable,), dtype=int64
-            Their columns, ascending.
+            The columns of these features, ascending.
 
     Raises
     ------

@@ -87,7 +87,7 @@ class JustTrainTwice(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
     classes_ : ndarray of shape (n_classes,)
         Labels of the classes.
     n_features_in_, feature_names_in_ : int, and ndarray of shape (n_features,)
-        Those of `estimator_`, if it has them.
+        The attributes of `estimator_`, if it has them.
 
     See Also
     --------

@@ -32,7 +32,7 @@ class PreviousFit(NamedTuple):
         )
 
     def check_same(self, estimator: BaseEstimator) -> None:
-        """Raise ValueError if columns, classes or categories differ from before."""
+        """Raise ValueError unless columns, classes and categories are as before."""
         end = "or set warm_start=False."
         kept = "trees that warm_start=True keeps"
         n_features = estimator.n_features_in_

@@ -43,10 +43,10 @@ def decorrelated_partition(
 
         J = 1/M Σ_e J_e,    J_e = 1/(p (p-1)) Σ_{j≠k} R_e,jk²
 
-    with M eras, p features that vary, and R_e the correlations in era e. The search is
-    not theirs, which learns weights of rows: it moves rows between eras, in batches. By
-    chance alone J_e is about one over the rows of the era, and a search picks rows:
-    with few of them and many features, what it finds is noise.
+    with M eras, p features that vary, and R_e the correlations in era e. Decorr learns
+    weights of rows; the search here moves rows between eras, in batches. By chance
+    alone J_e is about one over the rows of the era, and a search picks rows: with few
+    rows and many features, it finds noise.
 
     Parameters
     ----------

@@ -69,7 +69,7 @@ class EraCalibrationDisplay:
         Raises
         ------
         ValueError
-            If a value is another one, or there are not as many axes.
+            If a value is another one, or there is not one of `axes` for each value.
         """
         if unknown := [x for x in values if x not in _VALUES]:
             raise ValueError(f"values has {unknown[0]!r}: pass some of {[*_VALUES]}.")

@@ -80,7 +80,8 @@ class EraStabilityDisplay(_HeatMap):
     ) -> "EraStabilityDisplay":
         """Draw features by ascending p-value, with features that turn in bold.
 
-        The color scale ends where a tenth of the effects is larger.
+        A feature turns if `turns` of :func:`era_stability` is True. The color scale
+        ends at the 90% quantile of the absolute effects drawn.
 
         Parameters
         ----------
@@ -150,7 +151,7 @@ class EraShapDisplay(_HeatMap):
         field : {'mean_abs', 'mean', 'std'}, default='mean_abs'
             The numbers of the summary to draw.
         output : int, default=None
-            The number of the class to draw, where there are more than two.
+            The number of the class to draw, where there are more than two classes.
         max_features, **kwargs :
             As in `EraStabilityDisplay`.
 

@@ -131,8 +131,8 @@ def shap_values(model: BaseEstimator, X: Any, *, background: Any = None) -> Shap
         the second class or of each of more than two, before they are scaled to add up
         to 1. With `era_effects`, ``base_values`` holds the forecast of a new era.
         `AutoEraClassifier` and `AutoEraRegressor` with a log link average after the
-        link, so that no exact values of the average are known. Theirs are made of the
-        members' exact ones, in log-odds, or logarithms of means or of more than two
+        link, so that no exact values of the average are known. Its values are made of
+        members' exact values, in log-odds, or logarithms of means or of more than two
         probabilities: each member's, times the mean slope of the average in its raw
         prediction from the base to the row [4]_. They add up to the average's, and are
         exact if one member has all weight.

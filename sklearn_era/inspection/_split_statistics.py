@@ -88,11 +88,12 @@ def split_statistics(
             The class of the tree, in multiclass classification, else None; and the
             name of the column of `X` that is split by, else ``x0``, ``x1``, ...
         feature, count, n_eras_covered : int64
-            That column; rows in the node; eras with `min_samples_per_era` rows on both
-            sides.
+            The number of that column; rows in the node; eras with `min_samples_per_era`
+            rows on both sides.
         threshold, left_categories : float64, object
             Rows with at most this value go left: inf for a split of missing values from
-            all others, NaN for one by categories; and the tuple of these, else None.
+            all others, NaN for a split by categories; and the tuple of the categories
+            that go left, None for other splits.
         missing_go_to_left : bool
             Where missing values go, and categories that the fit has not seen.
         gain, era_gains : float64, the latter of shape (n_splits, n_eras)

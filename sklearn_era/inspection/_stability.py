@@ -78,7 +78,7 @@ def era_stability(
     Parameters
     ----------
     X : array-like or data frame of shape (n_samples, n_features)
-        The rows; those of an era in the order of time, if there is one.
+        The rows; within an era, in the order of time, if rows have an order.
     y, eras : array-like of shape (n_samples,)
         Their targets and eras, or the name of the column of eras, which then is no
         feature. Eras of fewer than 20 rows have no effects.
@@ -219,7 +219,7 @@ def _prices(
     result: Bunch, options: Any, progress: Progress,
 ) -> dict[str, list[Any]]:  # fmt: skip
     """Return by how much the score changes, in known and in new eras, if a model lacks
-    the features that turn: one by one, and all together.
+    the features whose effect changes sign (`turns`): one by one, and all together.
     """
     turning, features = np.flatnonzero(result.turns), np.arange(result.turns.size)
     ranked = turning[np.argsort(result.p_value[turning], kind="stable")]

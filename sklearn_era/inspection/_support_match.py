@@ -267,7 +267,7 @@ def domain_classifier_auc(
         :class:`~sklearn.ensemble.HistGradientBoostingClassifier`, with the categories
         of data frames, and without early stopping.
     cv : int, cross-validation generator or iterable, default=5
-        A number of folds, which are shuffled, with as many later rows in each.
+        A number of folds, which are shuffled, with equally many later rows in each.
     n_jobs, random_state :
         Fits to run in parallel; and the seed of the folds.
 

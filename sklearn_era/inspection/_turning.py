@@ -248,7 +248,7 @@ def turning_of(
 
 def _merge(sums: Array, starts: Codes) -> tuple[Array, Array]:
     """Return effects of blocks of eras and their errors by White (1980), given the
-    first era of each block, and sums by era of shape (..., 3, 2, n_eras).
+    first era of each block, and the sums of `_measure`: (..., 3, 2, n_eras).
     """
     of_blocks = np.add.reduceat(sums, starts, axis=-1)
     products, squares, noise = np.moveaxis(of_blocks, -3, 0)

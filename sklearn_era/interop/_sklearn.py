@@ -76,7 +76,7 @@ def to_sklearn(
         out. A forest becomes a regressor with an iteration per tree; fitted again, it
         would be boosted. An average becomes a vote with its weights, and with the
         classes of its members numbered; it takes no eras, and levels are those of new
-        ones.
+        eras.
 
     Raises
     ------

@@ -39,8 +39,8 @@ class EraComparison:
     scores : EraScores
         The scores of "a" and "b" in each era.
     differences, standard_errors : ndarray of shape (n_eras,)
-        Those of b less those of a, or the other way round for errors, so that b is
-        better where they are positive; and their errors by the rows of the era.
+        Scores of b less those of a (or a less b if the metric is an error): b is better
+        where differences are positive; and the differences' errors by the era's rows.
         Differences whose error is NaN, while others have one, are left out.
     mean, standard_error : float
         The mean difference, each era counting once, and its error between eras.
@@ -55,7 +55,7 @@ class EraComparison:
     metric_name : str
         The name of the metric.
     forecast : EraScoreForecast
-        That of the difference in the next era.
+        The forecast of the difference in the next era.
 
     Examples
     --------
@@ -81,7 +81,7 @@ class EraComparison:
 
     @property
     def pooled(self) -> PooledScore:
-        """Mean difference over independent eras, weighted by their errors."""
+        """Mean difference of independent eras, weighted by errors: a `PooledScore`."""
         errors = None if np.isnan(self.standard_errors).all() else self.standard_errors
         pooled = EraScoreForecast("none").fit(self.differences, errors).pooled_
         assert pooled is not None  # of one column of eras
@@ -149,7 +149,7 @@ def compare_predictions(
     Each era counts once, and the differences themselves tell how much they vary, so
     that an area of 1 in both counts as any other. Eras whose rows do not tell the error
     of their difference, such as a single row or death, are left out with a warning, but
-    not if all are such.
+    not if no era has an error.
 
     Of eras that follow each other, the error of the mean difference is that of an AR(1)
     process, as in :class:`~sklearn_era.model_selection.EraSearchCV`; groups, such as

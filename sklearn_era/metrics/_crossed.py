@@ -24,8 +24,9 @@ _FAR = 12.0  # log densities so far below the largest do not count
 
 
 class Equations(NamedTuple):
-    """Henderson's mixed-model equations, for given variances of rows and residuals. The
-    effects of rows are eliminated; columns are rotated to uncorrelated coordinates.
+    """Henderson's mixed-model equations of a table (see `CrossedEras`), for given
+    variances of rows and residuals. The effects of rows are eliminated; columns are
+    rotated to uncorrelated coordinates.
     """
 
     information: Array  # on each coordinate

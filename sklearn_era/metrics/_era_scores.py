@@ -158,8 +158,8 @@ class EraScores(Mapping[Any, Any]):
             One of the rows above, or a function from an ndarray of shape (n_eras,) to a
             finite number, such as `np.median`.
         by : str or int, or list of such, default=None
-            Column of `levels`, or some, if there are more; each of its labels, or of
-            their combinations, is aggregated by itself.
+            A column of `levels`, or several, if eras have more than one; each of its
+            labels, or of their combinations, is aggregated by itself.
         undefined : {"raise", "omit"} or float, default="raise"
             Eras whose score is NaN or infinite raise a `ValueError`, are left out with
             a warning, or get this number, as do a Sharpe ratio without spread and a NaN

@@ -141,14 +141,15 @@ class EraScoreForecast(BaseEstimator):
         scores : EraScores, fitted search or AutoEra, or array-like of shape (n_eras,) \
 or (n_candidates, n_eras)
             Scores of one metric in eras that the model had not seen; NaN are left out.
-            Of several rows, candidates, that of the best mean was chosen. Choosing
+            In a table of candidates, the one of the best mean was chosen. A choice
             without era j may take another one, whose score in j is less: the mean
             difference over all j is `optimism_`; that of an ``AutoEra`` is not known.
         standard_errors : EraScores, or array-like of shape (n_eras,), default=None
-            Sampling errors, such as those of :func:`era_standard_errors`. With None
-            they are a part of the spread, and the new era has about as many rows.
+            Sampling errors, such as those of :func:`era_standard_errors`. With None,
+            sampling errors are a part of the spread, and the new era is taken to have
+            about as many rows as other eras.
         eras : array-like of shape (n_eras,) or (n_eras, 2), default=None
-            Labels of the eras; None takes those of `scores`. An array without labels
+            Labels of the eras; None takes the labels of `scores`. An array without any
             has no order. A table of two columns, or a tuple of two arrays, has the
             group and the time of each score.
 
@@ -289,7 +290,8 @@ or (n_candidates, n_eras)
             The new era's place after the last one, where eras follow each other; and
             the sampling error of its score, None for `sampling_error_`.
         group : object, default=None
-            The label of a known group, of scores by groups and eras; None is a new one.
+            The label of a known group, for scores by groups and eras; None is a group
+            that is new.
 
         Returns
         -------

@@ -20,8 +20,8 @@ def mean_and_error(differences: NDArray[np.float64]) -> tuple[Any, Any]:
 
 
 def error_of_neighbours(differences: NDArray[np.float64]) -> tuple[float, float]:
-    """Return the standard error of the mean of an AR(1) process, and the number of
-    independent values whose mean has the same error.
+    """Return the standard error of the mean of `differences`, taken for successive
+    values of an AR(1) process, and how many independent values would have this error.
 
     If neighbours have the correlation r, the variance of a mean of M values is v times
     that of a value, ``v = (1 + 2 sum_h (1 - h / M) r^h) / M``, and the mean square

@@ -22,14 +22,14 @@ class PooledScore:
     Made by :class:`EraScoreForecast`. Names and numbers are those of R's metafor,
     ``rma(score, sei=standard_error, test="knha")``, with the variance between eras by
     restricted maximum likelihood (Viechtbauer 2005). With `bounds`, `standard_error`
-    and `tau` are on their scale, such as that of log odds.
+    and `tau` are on a scale without bounds, such as log odds.
 
     Attributes
     ----------
     mean : float
         The pooled score; of a forecast with `bounds`, a median.
     standard_error : float
-        Of the mean, by the normal distribution.
+        The standard error of the mean, by the normal distribution.
     tau, tau2 : float
         The standard deviation between eras, and its square.
     Q, p_value, I2 : float

@@ -127,7 +127,7 @@ def era_standard_errors(
     n_resamples : int, default=200
         Samples of the bootstrap; with 0, errors without a closed form are NaN.
     random_state : int, RandomState instance or None, default=0
-        Of the bootstrap; an int gives an era's rows the same error in each call.
+        The seed of the bootstrap; an int gives an era's rows one error in all calls.
     row_params : dict of str to array-like, default=None
         As in :func:`era_scores`.
     **metric_params : dict

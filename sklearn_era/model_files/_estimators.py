@@ -106,7 +106,7 @@ def take_apart(estimator: BaseEstimator) -> tuple[str, dict[str, Any], dict[str,
 
 
 def rebuild(name: str, parameters: dict[str, Any], attributes: dict[str, Any]) -> Any:
-    """Return the estimator made of these parts; raise an error if they do not fit."""
+    """Return the estimator made of these parts; raise an error if a part is invalid."""
     refuse_removed(name)
     if (cls := (CLASSES | _OBJECTS).get(name)) is None:
         raise ValueError(f"it has an object of the unknown class {name!r}")
@@ -201,7 +201,9 @@ def _check_average(
 
 
 def _check_linear(model: BaseEstimator) -> None:
-    """Raise ValueError unless a linear model's codings and coefficients fit."""
+    """Raise ValueError unless a linear model's codings (one for each column) and its
+    coefficients are valid, and fit its columns, classes and penalties.
+    """
     is_category = [type(coding) is list for coding in model._codings]
     _need(np.array_equal(model.is_categorical_, is_category), "codings")
     for coding in model._codings:
@@ -284,7 +286,7 @@ def _restore_preprocessor(estimator: BaseEstimator) -> None:
 
 
 def _restore_bins(encoder: OrdinalEncoder, bins: tuple[Any, ...]) -> None:
-    """Set bins of categories; older files list categories that share the last bin."""
+    """Set bins of categories. Older files list only those that share the last bin."""
     sizes = shared_bins.numbers_of_categories(encoder).tolist()
     for i, (size, given) in enumerate(zip(sizes, bins, strict=True)):
         if 0 < given.size < size and np.all(np.diff(given) > 0):

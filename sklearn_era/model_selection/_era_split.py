@@ -76,7 +76,7 @@ class EraSplit(BaseCrossValidator):
         none out, with ``group="known"``. With both axes, the splits are all pairs of
         blocks and folds.
     group : {'new', 'known'}, default='new'
-        Of two columns, whether to test on the groups left out or on those of training.
+        With two columns, whether to test on groups left out or on groups of training.
     test_size : int or duration, default=None
         Eras in each test block. By default as many as leave the first block as many
         before it, less `horizon`, `gap` and `purge` where these are numbers of eras.

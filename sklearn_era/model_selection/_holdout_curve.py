@@ -61,7 +61,7 @@ def holdout_curve(
     param_name : str, default=None
         The parameter to vary; None varies the number of eras to train on.
     param_range : array-like of shape (n_points,), default=None
-        Its values; for the number of eras, None is all numbers.
+        Values of the parameter; for the number of eras, None is all numbers.
     scoring : str, callable or None, default=None
         A scorer of the rows of one era at a time, as
         :func:`sklearn.metrics.check_scoring` takes it; None is the estimator's score.

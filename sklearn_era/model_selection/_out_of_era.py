@@ -50,7 +50,7 @@ _IGNORED = (
 
 def name_in_fit(estimator: BaseEstimator, argument: str) -> str | None:
     """Return the name under which an estimator's `fit` takes an argument, such as
-    "step__eras" of a pipeline; None if it does not.
+    "step__eras" of a pipeline; None if `fit` does not take it.
     """
     is_routed = prepares_by_era(estimator, in_fit=True)
     if is_routed or get_config()["enable_metadata_routing"]:

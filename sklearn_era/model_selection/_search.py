@@ -65,7 +65,7 @@ class EraSearchCV(PredictsByEra, SearchByEra):
     - that of the mean of an AR(1) process whose correlation is that of neighbours among
       the ``d_cj``, where eras are ordered, and else that of independent eras;
     - that of independent folds, as eras of a fold share a model: with ``dbar_ck`` the
-      mean of fold k, ``std_k dbar_ck / sqrt(K)`` where folds have as many eras.
+      mean of fold k, ``std_k dbar_ck / sqrt(K)`` if folds have equally many eras.
 
     Parameters
     ----------
@@ -114,8 +114,8 @@ class EraSearchCV(PredictsByEra, SearchByEra):
         such as "28D" (see :class:`EraSplit`): folds train on eras so much before those
         they test.
     group : {'new', 'known'}, default='new'
-        Of times and groups, whether the model is for groups that it has not seen, or
-        for those of training. With 'new', each of `cv` folds leaves out other groups,
+        With times and groups, whether the model is for groups that it has not seen, or
+        for groups of training. With 'new', each of `cv` folds leaves out other groups,
         and tests them in the last quarter of the times (half, for conformal intervals).
 
     Attributes
@@ -228,7 +228,7 @@ multimetric_, classes_, n_features_in_, feature_names_in_ :
         ValueError
             If `eras` is missing, has the wrong length or no known order, or too few
             labels for `cv` folds; if `fit` takes no weights and there are some; if all
-            fits fail, or the plain model's in some fold.
+            fits fail, or a fit of the plain model does.
         TypeError
             If `X` is a `BinnedDataset`, which cannot be taken apart by rows.
 

@@ -15,7 +15,8 @@ from .._typing import Axes
 class EraSearchDisplay:
     """Differences of a search's candidates to the plain model, with their errors.
 
-    Make it with `from_search`, or of differences that are at hand.
+    The plain model is a search's first candidate, with which it compares the others.
+    Make the display with `from_search`, or of differences that are at hand.
 
     Parameters
     ----------
@@ -105,7 +106,7 @@ class EraSearchDisplay:
     def from_search(
         cls, search: Any, *, ax: Axes | None = None, **kwargs: Any
     ) -> EraSearchDisplay:
-        """Draw the single candidates of a search, without the plain model.
+        """Draw the gains of a search's candidates over the first, the plain model.
 
         Parameters
         ----------

@@ -33,8 +33,8 @@ def mean_over_folds(scores: NDArray[np.float64]) -> NDArray[np.float64]:
 
 def _error_of_folds(differences: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return the standard error of a mean of terms that depend on each other within
-    folds, not between folds; NaN for one fold. With as many eras in each fold, it is
-    the standard error of the mean of the folds' means.
+    folds, not between folds; NaN for one fold. If all folds have equally many eras, it
+    is the standard error of the mean of the folds' means.
     """
     is_known = np.isfinite(differences)
     n_known = np.maximum(is_known.sum(axis=(-2, -1)), 1)

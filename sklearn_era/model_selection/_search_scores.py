@@ -124,8 +124,8 @@ def _asked_once(
     model: BaseEstimator, X: Table, parts: Sequence[NDArray[np.intp]]
 ) -> Iterator[tuple[NDArray[np.intp], Any, Any]]:
     """Yield each part (indices of rows), a stand-in for the model, and the part's rows
-    of X. Asked to predict these, the stand-in takes them from predictions of all of X,
-    which the model makes once.
+    of X. Asked to predict these rows, the stand-in looks them up in predictions of all
+    of X, which the model makes once.
     """
     known: dict[str, Any] = {}
     for part in parts:

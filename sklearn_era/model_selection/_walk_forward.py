@@ -56,8 +56,8 @@ class EraWalkForwardSplit(BaseCrossValidator):
     max_train_size : int, default=None
         Most eras to train on in each split: the last ones before the gap. None: all.
     test_size : int, default=None
-        Eras in each test block. By default as many as leave the first split as many to
-        train on, ``(n_eras - gap) // (n_splits + 1)``.
+        Eras in each test block. By default ``(n_eras - gap) // (n_splits + 1)``: the
+        first split has at least this many eras to train on.
     gap : int, default=0
         Eras left out before each test block.
     era_order : {'auto', 'ordered'}, default='auto'

@@ -186,7 +186,7 @@ class Numerai:
         return list(self.ask(DATASETS))
 
     def current_round(self) -> TournamentRound:
-        """Return the round that opened last or, if none has, the first to open."""
+        """Return the round that opened last; if none has opened, the first to open."""
         found: list[TournamentRound] = []
         for number in (0, None):
             try:

@@ -79,7 +79,7 @@ def check_parquet(path: Path, live: bool = False, needs_era: bool = True) -> lis
 
 
 def check_eras(eras: Iterable[Any], path: Path, *, numbered: bool) -> None:
-    """Raise DataError for eras that are not text; of four digits if `numbered`."""
+    """Raise DataError unless all eras are text, of four digits if `numbered`."""
     form = " of four digits, like '0575'" if numbered else ""
     pattern = "[0-9]{4}" if numbered else ".+"
     for era in sorted(eras, key=repr):
@@ -177,7 +177,7 @@ def read_blocks(
     columns: ParquetColumns, path: Path, features: Sequence[str], runs: Sequence[EraRun]
 ) -> Iterator[NDArray[Any]]:
     """Yield the features of each era, of shape (n_rows_of_era, n_features), in Fortran
-    order: int8 if all of them are, else float64 with NaN. `runs` are in file order.
+    order: int8 if all features are, else float64 with NaN. `runs` are in file order.
     """
     names = list(features)
     check_has(path, names, columns.names)

@@ -161,7 +161,7 @@ class Run:
             self.steps.download(names, self._number)
 
     def _deliver_what_is_there(self, model: Model) -> None:
-        """Submit by existing fits, unless these are of another data version."""
+        """Submit by existing fits, unless one is missing or of another data version."""
         version, waits_for = self.workspace.version, ""
         try:
             records = self.steps.read_records(model)

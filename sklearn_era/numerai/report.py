@@ -203,7 +203,9 @@ def corr_figures(rows: Rows) -> "tuple[Figure, Figure]":
 
 
 def feature_exposure(rows: Rows) -> "Figure":
-    """Return a figure of exposures to the features that the first model uses most."""
+    """Return a figure of exposures to features: those of the largest absolute exposure
+    in the first row that has exposures.
+    """
     followed = {name: x.exposures for name, x in rows.items() if x.exposures}
     exposures, first = pd.DataFrame(followed), next(iter(followed))
     shown = exposures[exposures[first].notna()].head(_MOST_FEATURES)

@@ -40,7 +40,7 @@ Summary = dict[str, float | int | None]
 
 
 class ScoredEra(NamedTuple):
-    """An era of a file: the targets of its rows, and others' predictions for them."""
+    """An era of a file: its rows' targets, and other models' predictions."""
 
     run: data.EraRun
     targets: NDArray[np.float64]
@@ -77,7 +77,7 @@ class ValidationResult:
 def read_others(
     workspace: Workspace, benchmark: str
 ) -> tuple[dict[str, Any], dict[str, str]]:
-    """Return predictions of others, by metric or row, and why any are missing."""
+    """Return other models' predictions, by metric or row, and why any are missing."""
     found, skipped = {}, {}
     for use, name, column in (
         ("mmc", "meta_model", data.META_MODEL_COLUMN),

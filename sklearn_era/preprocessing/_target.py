@@ -36,9 +36,9 @@ class EraTargetRegressor(RegressorMixin, MetaEstimatorMixin, BaseEstimator):
     Attributes
     ----------
     regressor_, transformer_ : object
-        Both, fitted.
+        The regressor and the transformer, fitted.
     n_features_in_, feature_names_in_ :
-        Those of the regressor.
+        The attributes of the regressor.
 
     Examples
     --------

@@ -90,7 +90,7 @@ class EraTargetEncoder(TransformerMixin, BaseEstimator):
     era_labels_ : ndarray of shape (n_eras,)
         The eras of the training.
     era_order_, target_type_ : str
-        How they, and targets, were taken.
+        Whether eras were taken in an order, and the kind of the targets.
     classes_ : ndarray of shape (n_classes,)
         Labels of the classes, if there are any.
     n_features_in_, feature_names_in_ :

@@ -150,7 +150,9 @@ class BeamSearch:
     def _sums_of(
         self, staying: NDArray[np.bool_] | None, this_round: Round
     ) -> tuple[Any, NDArray[np.float64]]:
-        """Return sums over the rows that stay covered, and sums of moments by group."""
+        """Return the weights, curvatures and number of rows that stay covered, and the
+        sums of their moments (see `VarianceTerm.start_round`) by group.
+        """
         if staying is None:
             n_groups = self.variance.is_positive.size if self.variance else 0
             return (0.0, 0.0, 0.0, 0.0), np.zeros((n_groups, 2))

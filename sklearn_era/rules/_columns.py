@@ -98,7 +98,9 @@ def is_covered(
 
 
 def _number_text(number: float) -> str:
-    """Return a number as text: six digits, or all digits if large, such as times."""
+    """Return a number as text, to 6 significant digits; to 15 from a million on, as
+    timestamps need.
+    """
     return f"{number:.6g}" if abs(number) < 1e6 else f"{number:.15g}"
 
 

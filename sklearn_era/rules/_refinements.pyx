@@ -264,8 +264,9 @@ cdef class RefinementCounter:
             qualities[condition] = quality
 
     cdef double quality(self, const sums_struct * covered) noexcept nogil:
-        """Return the true positive rate less the false positive rate, or a precision
-        with a prior. The scales are the totals of both rates, or the prior's rows.
+        """Return the true positive rate less the false positive rate of covered rows if
+        `compares_rates`, else their precision with a prior. The scales are the weights
+        of all positive and negative rows; or the weights that the prior adds to both.
         """
         if self.compares_rates:
             return (
@@ -280,7 +281,7 @@ cdef class RefinementCounter:
     cdef void add_moments(
         self, const uint8_t * values, int thread, const int [::1] rows
     ) noexcept nogil:
-        """Set, by group, the cumulative sums of moments over a column's bins."""
+        """Set, by group, the cumulative sums of `row_moments` over a column's bins."""
         cdef:
             Py_ssize_t n_groups = self.n_groups
             double * moments = &self.moments[thread, 0, 0]

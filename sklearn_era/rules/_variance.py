@@ -62,8 +62,9 @@ class VarianceTerm:
         sample_weight: NDArray[np.float64], residuals: NDArray[np.float64],
         **steps: float,
     ) -> NDArray[np.float64]:  # fmt: skip
-        """Pass a round's sums to the counter, and return each row's two moments; or,
-        for a probability, only return what `of_probability` needs.
+        """Pass a round's sums to the counter, and return two moments of each row: its
+        weight times v, and its weight, times ``v ** 2`` if v is a loss. If v is a
+        probability, only return what `of_probability` needs.
         """
         if self.of == "probability":
             return np.stack([scores, sample_weight, residuals], axis=1)

@@ -61,9 +61,10 @@ def group_categories(
 def _group(
     codes: Ints, parts: Ints, y: Array, weights: Array, n_categories: int, max_bins: int
 ) -> tuple[Ints, Array | None]:
-    """Return the bins of categories, and the bins of rows, each found from other parts
-    (eras, or folds) than the row's own. The bins of rows are None if no category is
-    frequent or in several parts.
+    """Return the bins of categories, and the bins of rows. A row of a rare category has
+    a bin found from other parts (eras, or folds) than the row's own, NaN if no other
+    part has the category; any other row has its category's bin. The bins of rows are
+    None if no category is frequent or in several parts.
     """
     if codes.size == 0:
         return np.zeros(n_categories, dtype=np.intp), None

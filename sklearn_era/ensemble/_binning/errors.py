@@ -27,7 +27,7 @@ _EXACT = {"M": "M8[us]", "m": "m8[us]"}
 
 def encode(estimator: BaseEstimator, X: Any, *, reset: bool) -> Any:
     """Preprocess X as scikit-learn does. But read rows to predict by column if
-    scikit-learn fails on them, or might take their values for others of the fit.
+    scikit-learn fails on them, or might misread values (see `must_be_read`).
     """
     check_collected(X)
     preprocess: Any = gradient_boosting.BaseHistGradientBoosting._preprocess_X

@@ -135,7 +135,9 @@ class BinningMixin(gradient_boosting.BaseHistGradientBoosting):
             self._fit_state.previous.check_same_categories(self)
 
     def _check_dataset(self, X: BinnedDataset, reset: bool) -> None:
-        """Raise ValueError if a data set does not fit here; copy its feature names."""
+        """Raise ValueError unless this is a fit that may use the data set: with equal
+        `max_bins`, and no categorical features by name. Copy the names of its features.
+        """
         if not reset:
             raise ValueError(
                 "X is a BinnedDataset, which only fit takes: rows to predict, X_val "

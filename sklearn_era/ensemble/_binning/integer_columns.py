@@ -199,7 +199,9 @@ def _columns_of_pandas(X: Any) -> list[Column]:
 
 
 def _columns_of_arrow(given: list[Any], types: list[Any]) -> list[Column]:
-    """Return the columns of a polars frame or pyarrow table; [] if any is unfit."""
+    """Return the columns of a polars frame or pyarrow table; [] if any column has
+    missing values, or is not of small integers or bools.
+    """
     names = [str(each).lower() for each in types]
     if not {*names} <= _BY_NAME.keys():
         return []

@@ -28,7 +28,9 @@ def check_names(
     columns: ParquetColumns, features: Sequence[Any] | None, target: str,
     era: str | None, sample_weight: str | None,
 ) -> list[str]:  # fmt: skip
-    """Return the names of the features; raise ValueError if a named column is unfit."""
+    """Return the names of the features. Raise ValueError if a named column is missing;
+    or if a feature is named twice, is the target or is not numeric.
+    """
     others = {"target": target, "era": era, "sample_weight": sample_weight}
     for argument, name in others.items():
         if name is not None:
@@ -197,7 +199,7 @@ def _read_bins(
     columns: ParquetColumns, group: list[str], thresholds: list[Floats | None],
     place: Rows, mapper: _BinMapper, binned: Bytes,
 ) -> None:  # fmt: skip
-    """Write the bins of rows into `binned`, each at its `place`; leave -1 out."""
+    """Write the bins of each row into `binned` at its `place`; skip rows with -1."""
     dtypes = [columns.sample_dtype(name) for name in group]
     tables = _make_small_tables(dtypes, thresholds)
     for first, batch in columns.iter_batches(group, place >= 0):

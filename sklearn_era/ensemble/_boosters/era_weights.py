@@ -182,7 +182,7 @@ def begin_era_weights(
 
 
 def _by_iteration(rows: Array, n_iter: int) -> Array:
-    """Return the eras' factors in each iteration; repeat the last if some lack."""
+    """Return the eras' factors by iteration; the last row serves all further ones."""
     n_missing = max(0, n_iter - len(rows))
     return np.concatenate([rows[:n_iter], np.repeat(rows[-1:], n_missing, axis=0)])
 

@@ -23,7 +23,9 @@ from ...effects import Recency, intercepts_of
 def resolve_validation_eras(
     estimator: BaseEstimator, eras: EncodedEras, n_rows: int
 ) -> str | None:
-    """Return which eras are held out; ValueError if an order is needed and missing."""
+    """Return the rule by which early stopping holds out eras: `validation_eras`, with
+    "auto" resolved. Raise ValueError if a parameter needs an order that eras lack.
+    """
     order, held_out = estimator.era_order, estimator.validation_eras
     stops_early = estimator.early_stopping is True or (
         # scikit-learn's rule

@@ -48,7 +48,9 @@ class EraScoringMixin(gradient_boosting.BaseHistGradientBoosting):
             self._scorer = scorer
 
     def _should_stop(self, scores):
-        """Return whether to stop; raise ValueError if all are NaN, the worst score."""
+        """Return whether to stop early, with NaN as the worst score; raise ValueError
+        if it would stop and all scores are NaN.
+        """
         is_undefined = np.isnan(scores)
         stops = super()._should_stop(np.where(is_undefined, -np.inf, scores).tolist())
         if stops and is_undefined.all():

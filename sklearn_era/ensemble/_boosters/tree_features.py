@@ -17,9 +17,9 @@ def draw_tree_features(
     penalties: NDArray[np.float64] | None = None,
 ) -> list[set[int]] | list[frozenset[int]] | None:  # fmt: skip
     """Draw the features of a tree; return them as interaction constraints, as
-    scikit-learn's grower then builds no other histograms. Categorical features come
-    first; a penalty of 1 or more excludes a feature. If all are drawn, the generator is
-    not used.
+    scikit-learn's grower then builds no other histograms. Features are numbered as in
+    scikit-learn's training, categorical ones first; a penalty of 1 or more excludes a
+    feature. If all features are drawn, the generator is not used.
     """
     if share == 1.0 and penalties is None:
         return interaction_cst

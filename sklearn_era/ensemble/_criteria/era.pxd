@@ -128,7 +128,7 @@ cdef inline void add_smoothed(
 cdef inline void merge_gains(
     double alpha, double * sums, const double * others
 ) noexcept nogil:
-    """Add the sums of other eras to `sums`, for any kind of mean except MEAN."""
+    """Add the sums of other eras' gains to `sums`; not for MEAN (`boltzmann_kind`)."""
     cdef:
         double offset = others[EXTREME_GAIN] - sums[EXTREME_GAIN]
         double shrunk

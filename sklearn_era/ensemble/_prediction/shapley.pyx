@@ -161,7 +161,8 @@ cdef inline void test_rows(
 cdef void fill_table(const paths_struct * paths, double * table) noexcept nogil:
     """Set five numbers of each edge and point t, of weight w, for `add_tile` to use.
 
-    With o and z of the feature, o' and z' before the edge and f = (1 - t) z + t o,
+    o and z of the edge's feature count this edge and those above, o' and z' only edges
+    above (1 if none is of the feature). With f = (1 - t) z + t o, and f' by o' and z',
     ``table[0] + table[1] o' + table[2] o`` is f / f', and ``table[3] o' + table[4] o``
     is w ((o - z) / f - (o' - z') / f').
     """

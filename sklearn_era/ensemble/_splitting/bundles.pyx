@@ -31,7 +31,8 @@ def bundle_features(n_codes, has_missing, is_categorical):
 
     A bundle's combinations of codes fit a byte. A feature's codes are its bins, and one
     more for missing values. A feature with more than MAX_CODES is a bundle of its own,
-    and so is a categorical feature: so equal columns have equal gains.
+    and so is a categorical feature. So neighbours do not decide how a feature is summed
+    up, and equal columns have equal gains.
     """
     bundles = []
     start, n_cells, n_lanes = 0, 1, 0

@@ -196,7 +196,7 @@ cdef inline bint covers_too_few(
     CandidateSplits splits, const criterion_struct * criterion,
     const node_struct * node, thread_team team
 ) noexcept nogil:
-    """Return whether all listed splits cover too few eras."""
+    """Return whether all listed splits, those of enough gain, cover too few eras."""
     cdef criterion_struct covering = gain_alone(criterion, criterion.min_covered_eras)
     return not rank_splits(splits, &covering, node, team).found
 

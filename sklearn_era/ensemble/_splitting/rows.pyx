@@ -228,6 +228,7 @@ cdef class EraRows:
     ) noexcept nogil:
         """Pack each row's contribution to an era's contrast G n_L - G_L n of a split.
 
+        G sums the gradients of the era's n rows, and G_L of its n_L rows on the left.
         Rounding can turn a tie into a contrast up to REL_TOL G n_L n_R / n < G n / 4.
         """
         cdef:
@@ -249,8 +250,9 @@ cdef class EraRows:
         block.doubt = <long long> (0.5 * REL_TOL * fabs(<double> total) * n_rows)
 
     cdef int count_bits_of_contrasts(self) noexcept nogil:
-        """Return how many low bits of a word counts of n rows take, below a contrast of
-        up to n^2 / 2 times the largest integer; 0 if a word cannot hold both.
+        """Return how many low bits of a word can count n rows, as many as the largest
+        block has. Above them are contrasts (see `pack_contrasts`), up to n^2 / 2 times
+        the largest integer; return 0 if a word cannot hold both.
         """
         cdef int i, n_bits = 1
         for i in range(self.n_blocks):
@@ -259,7 +261,7 @@ cdef class EraRows:
         return n_bits if n_bits < 10 and self.packed_bits + 3 * n_bits <= 63 else 0
 
     cdef void measure_impurities(self, double * impurities) noexcept nogil:
-        """Set the impurity of each listed era, before any split."""
+        """Set the impurity of each listed era (see `list_eras`), before any split."""
         cdef:
             const summed_values * values = &self.of_gradients
             impurity_sums total

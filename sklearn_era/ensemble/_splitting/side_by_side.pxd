@@ -114,7 +114,7 @@ cdef inline bint search_next(
     SplitterState self, NodeSearch own, NodeSearch search
 ) noexcept nogil:
     """Search children, by a thread's `own` search, until all are taken; return whether
-    there were any.
+    there were any children left to take.
     """
     cdef:
         bint were_any = False
@@ -140,7 +140,7 @@ cdef inline bint help(
     SplitterState self, NodeSearch own, NodeSearch search, int n
 ) noexcept nogil:
     """Search children and compare columns that `n` searches have left; return whether
-    there were any.
+    there were any children or columns.
     """
     cdef bint were_any
     if n == 0:

@@ -1,6 +1,7 @@
 """Memory for the sums of nodes until they are split: 16 or 24 bytes a bin.
 
-It also holds sums by era on splits' left sides, if all have masks and eras many rows.
+It also holds sums by era on splits' left sides, if all bundles of features have masks,
+and eras have many rows.
 """
 
 import numpy as np
@@ -96,7 +97,7 @@ cdef class NodeHistograms:
         self.memory = &buffer[0] if self.capacity > 0 else NULL
 
     cdef int make_list(self, int n_features) except -1:
-        """Make room for `is_listed`, a mask of features."""
+        """Make room for `is_listed`, the mask of features to compare by era later."""
         if self.is_listed.shape[0] < n_features:
             self.is_listed = np.empty(n_features, dtype=np.uint8)
         return 0

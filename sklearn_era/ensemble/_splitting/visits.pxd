@@ -81,8 +81,8 @@ cdef inline bint compare_next(
     CandidateSplits splits,
     era_batch * batch,      # scratch of the calling thread
 ) noexcept nogil:
-    """Take columns from a queue, and compare their splits by era, until none is left,
-    perhaps for another thread; return whether there were any.
+    """Take columns from a queue, perhaps another thread's, and compare their splits by
+    era, until no column is left; return whether there were any columns.
     """
     cdef:
         column_queue * queue = &splits.queue
@@ -107,7 +107,7 @@ cdef inline void compare_column(
     lane_column * column,   # IN and OUT
     era_batch * batch,      # scratch
 ) noexcept nogil:
-    """Add the eras of a chunk to the sums of a column's splits; drop those that can no
+    """Add the eras of a chunk to the sums of a column's splits; drop splits that can no
     longer win.
     """
     cdef:

@@ -65,7 +65,7 @@ cdef inline feature_split rank_splits(
     const node_struct * node, thread_team team, double unit_of_penalties=0.0,
     bint of_first=False,             # only the columns compared first
 ) noexcept nogil:
-    """Return the best of the listed splits, after all threads have compared theirs."""
+    """Return the best listed split, once all threads have compared their splits."""
     cdef:
         feature_bins * feature
         feature_split best

@@ -108,7 +108,7 @@ cdef inline void order_columns(
     CandidateSplits splits, bint prunes, thread_team team
 ) noexcept nogil:
     """List the columns (splits that share a pass over rows) that have listed splits.
-    With `prunes`, put those with the largest gains in front, one for each thread.
+    With `prunes`, put columns with the largest gains in front, one for each thread.
     """
     cdef int n_first = 0
     splits.count_listed()
@@ -319,8 +319,8 @@ cdef inline void prune_column(
     int n_left,             # eras not yet added
     double min_key, lane_column * column,  # IN and OUT
 ) noexcept nogil:
-    """Drop the splits that can no longer win, unless they are few: those that cannot
-    reach `min_key` or cover enough eras.
+    """Drop the splits that can no longer reach `min_key` or cover enough eras; but not
+    if they are less than a quarter, or if other splits of a bundle can win.
     """
     cdef:
         double * sums = sums_of_column(splits, column)

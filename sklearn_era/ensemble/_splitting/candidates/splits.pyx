@@ -79,7 +79,7 @@ cdef class CandidateSplits:
         return wants_any
 
     cdef void count_listed(self) noexcept nogil:
-        """List the columns that have splits, and set these splits' sums to 0."""
+        """List the columns that have listed splits, and set these splits' sums to 0."""
         cdef:
             lane_column * column
             int i

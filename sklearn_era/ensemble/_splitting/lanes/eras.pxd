@@ -165,7 +165,7 @@ cdef inline bint add_directions(
     long long * cells,         # scratch
     double * sums,             # IN and OUT, (2, n_lanes)
 ) noexcept nogil:
-    """Add the signs of an era's effects to splits; return False if any is in doubt."""
+    """Add signs of an era's effects to splits; return False if a sign is in doubt."""
     cdef:
         const unsigned int * rows = visit.packed.indices
         const long long * contrasts = (
