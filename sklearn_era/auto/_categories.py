@@ -128,8 +128,10 @@ def text_as_categories(X: Any) -> Any:
             polars.Series(name, values.tolist(), dtype=polars.Categorical)
             for name, values in made.items()
         )
-    # As objects before: text's own types have other missing values.
-    return X.assign(**made).astype(dict.fromkeys(made, "category")) if made else X
+    X = X.copy(deep=False) if made else X
+    for name, values in made.items():
+        X[name] = values  # as objects before: text's own types have other missing values
+    return X.astype(dict.fromkeys(made, "category")) if made else X
 
 
 def beside(X: Any, encoder: Any, values: Any) -> Any:

@@ -100,6 +100,7 @@ def settle_intercepts(
         intercepts = shrink(series)
         has_weight = ~np.isnan(series[1]).all(axis=1)
         forecast = effects._forecast_weights(has_weight) @ intercepts
+        intercepts[~has_weight] = forecast
     step = forecast - estimator._era_forecast
     estimator._era_series, estimator._era_intercepts = series, intercepts
     estimator._era_forecast = forecast

@@ -205,6 +205,19 @@ def test_forecast_weighs_the_eras(forecast, n_eras, weights):
     assert effects._forecast_weights(has_weight) == pytest.approx(expected)
 
 
+@pytest.mark.parametrize("effects", ["intercept", Intercepts("last", 1)])
+def test_an_era_without_weight_is_not_known(effects):
+    rng = np.random.default_rng(0)
+    X, eras = rng.normal(size=(600, 2)), np.repeat(np.arange(6), 100)
+    y = X[:, 0] + 2.0 * eras
+    model = Regressor(era_effects=effects, max_iter=5)
+    model.fit(X, y, eras=eras, sample_weight=1.0 * (eras < 5))
+    found = model.predict(X, eras=np.full(600, 5))
+    assert_array_equal(found, model.predict(X))
+    assert_array_equal(found, model.predict(X, eras=np.full(600, 9)))
+    assert model.predict(X, eras=eras)[:100].mean() < found.mean() - 1.0
+
+
 @pytest.mark.parametrize("n_rows", [1, 20])
 def test_intercepts_do_not_fit_noise(n_rows):
     """Trees reduce the variance of classes within eras; a single row has none."""
