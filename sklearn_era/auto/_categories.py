@@ -129,8 +129,8 @@ def text_as_categories(X: Any) -> Any:
             for name, values in made.items()
         )
     X = X.copy(deep=False) if made else X
-    for name, values in made.items():
-        X[name] = values  # as objects before: text's own types have other missing values
+    for name, values in made.items():  # objects: text's types have other missing values
+        X[name] = values
     return X.astype(dict.fromkeys(made, "category")) if made else X
 
 
