@@ -347,8 +347,9 @@ def _dates_of(numbers: list[Any], form: Any) -> list[datetime.date]:
 
 
 def _places_of_dates(dates: list[Any], n_known: int) -> list[Any]:
-    """Return dates as places in time, in lists: instants alone if known dates are
-    evenly spaced; else months, perhaps days (of weekdays that occur), and instants.
+    """Return lists of the dates' places in time. If the first `n_known` (known) dates
+    are evenly spaced, the only list is of instants. Else there are months, days (of
+    weekdays that occur; left out if no known days are neighbours), and instants.
     """
     walls = instants = [_key_of(date) for date in dates]
     if (zone := getattr(dates[0], "tzinfo", None)) is not None:

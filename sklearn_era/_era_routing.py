@@ -117,7 +117,7 @@ def take_fitted_columns(
 ) -> tuple[Any, Any]:
     """Return X without the columns that held the eras in the fit, and the eras. If
     `eras` are None, take them from these columns, for transformers and models of known
-    groups. Times come before groups.
+    groups. Eras of two columns are returned as times, then groups.
     """
     pair = vars(model).get("_pair")
     if eras is None:

@@ -28,7 +28,7 @@ class Cells(NamedTuple):
 
 
 def cells_of(categories: Ints, eras: Ints, values: Array, weights: Array) -> Cells:
-    """Return the `Cells` of rows: sums of values, of shape (n_outputs, n_rows)."""
+    """Return the `Cells` of rows, from `values` of shape (n_outputs, n_rows)."""
     n_eras = eras.max() + 1
     keys, at = np.unique(categories * n_eras + eras, return_inverse=True)
     sums = [np.bincount(at, weights * x) for x in values]

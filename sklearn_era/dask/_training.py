@@ -116,8 +116,9 @@ class ShardFitMixin(EraFitMixin):
     def _hold_out_eras(
         self, eras: EncodedEras | None, stratify: NDArray[Any] | None
     ) -> tuple[EncodedEras | None, None, Callable[..., list[Any]]]:
-        """Return eras, None, and a function that splits arrays: it returns each array
-        of training rows, followed by the client's held-out rows.
+        """Return the training rows' eras, None for the held-out rows' eras, and a
+        function. Given arrays of training rows, it returns each one followed by the
+        same values of the held-out rows, which the client has chosen.
         """
         held_out = self._held_out
         rows = ShardRows(held_out.X), held_out.y, held_out.sample_weight

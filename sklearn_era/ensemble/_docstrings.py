@@ -83,7 +83,9 @@ def predicts(
     summary: str, returned: str, kind: str = "", eras: str = "",
     heading: str = "Returns",
 ) -> Callable[[_Method], _Method]:  # fmt: skip
-    """Decorate a method: write a docstring with X and, if `kind` is given, `eras`."""
+    """Return a decorator that writes a method's docstring. It has the parameter X and,
+    if `kind` (their type) is given, the parameter eras with the text `eras`.
+    """
     underline = "-" * len(heading)
     parameters = """\
 X : array-like of shape (n_samples, n_features)

@@ -49,15 +49,16 @@ class EraCalibrationDisplay:
         self, axes: Any = None, *, values: Any = ("in_the_large", "slope"),
         **kwargs: Any,
     ) -> Self:  # fmt: skip
-        """Draw forest plots side by side, each with a line at perfect calibration.
+        """Draw a forest plot of each value, with a line at perfect calibration.
 
         Parameters
         ----------
         axes : sequence of matplotlib Axes, default=None
             Where to draw each value; None makes a figure.
         values : sequence of str, default=("in_the_large", "slope")
-            What to draw: these, "intercept" or "ratio". Each is pooled over eras that
-            tell its error, by `EraScoreForecast`, the ratio by its logarithm.
+            What to draw, side by side: any of "in_the_large", "slope", "intercept" and
+            "ratio". `EraScoreForecast` pools each value over the eras with a known
+            error; the ratio is pooled by its logarithm.
         **kwargs : dict
             Passed to :meth:`EraScoreDisplay.plot`, such as `numbers` and `next_error`.
 
@@ -69,7 +70,7 @@ class EraCalibrationDisplay:
         Raises
         ------
         ValueError
-            If a value is another one, or there is not one of `axes` for each value.
+            If a value has another name, or `axes` are not as many as the values.
         """
         if unknown := [x for x in values if x not in _VALUES]:
             raise ValueError(f"values has {unknown[0]!r}: pass some of {[*_VALUES]}.")

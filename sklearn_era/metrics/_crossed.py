@@ -218,7 +218,8 @@ class CrossedEras:
 
     def _estimate(self, point: Array, high: Any) -> dict[str, float]:
         """Return standard deviations, estimated by REML, of groups, of eras as if they
-        were unrelated, and of residuals, by name.
+        were unrelated, and of residuals, by name. The search starts at `point`, a point
+        of the grid, and stays between 0 and `high` on each axis.
         """
 
         def solve(point: Array) -> tuple[Any, Any]:

@@ -85,8 +85,9 @@ def sampling_error(
 
 
 def _unless_0(error: float, found: list[Any]) -> float:
-    """Return the error of a score, or NaN if it is 0, as for a ROC curve's area of 1:
-    if all rows score alike, nothing tells how much other rows would differ.
+    """Return the error of the scores `found`. For a single score, an error of 0 becomes
+    NaN, as for a ROC curve's area of 1: if all rows score alike, nothing tells how much
+    other rows would differ.
     """
     is_0 = len(found) == 1 and error <= 1e-12 * max(1.0, abs(found[0]))
     return np.nan if is_0 else error

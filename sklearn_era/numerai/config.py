@@ -35,7 +35,7 @@ _Layer = tuple[str, Any]
 
 
 def _form(pattern: str, demand: str) -> Any:
-    """Return a text field for values of a pattern; `demand` says so in errors."""
+    """Return a field for text that matches a pattern; errors say "must be {demand}"."""
     return Field(pattern=rf"^{pattern}\Z", description=f"must be {demand}")
 
 
@@ -135,7 +135,9 @@ class PredictSection(Section):
     neutralize_feature_set: str = ""
 
     def neutralizers(self, own: list[str], of: Callable[[str], list[str]]) -> list[str]:
-        """Return the columns to neutralize by: of a feature set, or the fits' `own`."""
+        """Return the columns to neutralize by, if any: those of the configured feature
+        set, as the function `of` finds them, or else `own`, the features of the fits.
+        """
         if self.neutralize_proportion and self.neutralize_feature_set:
             return of(self.neutralize_feature_set)
         return own if self.neutralize_proportion else []
@@ -186,7 +188,7 @@ class BlendMember(Section):
 
 
 class Model(Section):
-    """A model at Numerai: a fit or a blend, scored on the target of its `train`."""
+    """A model at Numerai: a fit or a blend. Validation scores it on `train.target`."""
 
     name: _Name
     train: TrainSection

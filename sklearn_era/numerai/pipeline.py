@@ -99,7 +99,9 @@ class Run:
 
     @contextmanager
     def _going_on(self, what: str) -> Iterator[None]:
-        """Record an error of the block as a failure, and let the run go on."""
+        """Record an error in the ``with`` block as a failure of the step `what`, and
+        let the run go on.
+        """
         try:
             yield
         except errors.NoModelError:

@@ -171,7 +171,9 @@ def with_splits(name: str, model: Any) -> tuple[str, Any]:
 
 
 def corr_figures(rows: Rows) -> "tuple[Figure, Figure]":
-    """Return figures of CORR, in eras that all rows have: cumulative, and by era."""
+    """Return two figures of CORR, cumulative and by era, with a line or axes for each
+    row of the score table. They show the eras that all these rows have.
+    """
     scored = {name: result.scores["corr"] for name, result in rows.items()}
     columns = {name: pd.Series(x.scores, x.eras) for name, x in scored.items()}
     corr = pd.concat(columns, axis=1, join="inner")

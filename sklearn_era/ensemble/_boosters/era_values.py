@@ -25,12 +25,12 @@ def values_of_eras(
     """Return the intercepts after a Newton step, ``b_j - G_j / H_j``, and their
     variances ``s2 / H_j``, NaN for eras without weight: (2, n_eras, n_outputs).
 
-    See `leaf_shrinkage`. For a loss without a useful hessian, the step is a line search
-    by residuals, and s2 is the variance of the asymmetric Laplace law whose likelihood
-    is the loss: ``b^2 / mean(g^2)``, with b the mean loss and g the gradients. Trees
-    fit their own rows, which makes s2 too small. For a log loss and a Poisson loss s2
-    is known, the weight of a row, and steps are at most `largest_step`: an era with a
-    single class has no finite optimum.
+    s2 is the variance of rows within eras; see `leaf_shrinkage`. For a loss without a
+    useful hessian, the step is a line search by residuals, and s2 is the variance of
+    the asymmetric Laplace law whose likelihood is the loss: ``m^2 / mean(g^2)``, with m
+    the mean loss and g the gradients. Trees fit their own rows, which makes s2 too
+    small. For a log loss and a Poisson loss s2 is known, the weight of a row, and steps
+    are at most `largest_step`: an era with a single class has no finite optimum.
     """
     is_known = isinstance(loss, _OF_KNOWN_VARIANCE)
     least_s2 = 1.0

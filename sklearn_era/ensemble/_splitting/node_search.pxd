@@ -20,7 +20,9 @@ from .._criteria.ranking cimport with_share_of
 
 
 cdef inline int count_coverable(SplitterState self, const grown_node * node) except -1:
-    """Return how many eras of this process the splits of a node can cover."""
+    """Return how many eras of this process have enough rows in a node for both sides
+    of a split; 0 for the gain criterion, which does not compare eras.
+    """
     if self.criterion.name == GAIN:
         return 0
     self.rows.start_node(&self.partition[0] + node.node.start, node.n_rows)

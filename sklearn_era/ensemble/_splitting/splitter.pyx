@@ -173,8 +173,8 @@ cdef class EraSplitter(SplitterState):
         self, int place, grown_node * node, grown_node * smaller, grown_node * larger,
         const uint8_t * is_active,
     ) except -1:
-        """Lend memory for the sums of a node's children to the search at a place of the
-        list; return whether there is memory.
+        """Lend memory for the sums of a node's children to a search: the one at `place`
+        in the list of searches (`NodeSearch.next`). Return whether there is memory.
         """
         cdef NodeSearch search = self.search
         if node.slot < 0:
@@ -209,7 +209,7 @@ cdef class EraSplitter(SplitterState):
         return 0
 
     cdef int lend_deferred(self, int place, grown_node * node) except -1:
-        """Hand a node with eras to compare to the search at a place of the list."""
+        """Hand a node with eras to compare to search number `place` of the list."""
         cdef NodeSearch search = self.search
         for _ in range(place):
             search = search.next

@@ -88,8 +88,8 @@ cdef inline void list_splits(
 cdef inline void list_columns(
     CandidateSplits splits, const node_struct * node, const feature_bins * feature
 ) noexcept nogil:
-    """Set the largest gain of a feature's columns (see `order_columns`) and, for a
-    bundle, its splits.
+    """Raise the largest gain of a listed feature's columns to the feature's; a bundle's
+    column also gets the bundle's splits. `order_columns` says what a column is.
     """
     cdef:
         lane_column * column

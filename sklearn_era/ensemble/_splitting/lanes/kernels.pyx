@@ -209,7 +209,7 @@ cdef void compare_eras(
     int n_blocks, double * sums,  # IN and OUT, of the column's splits
     era_batch * batch,    # scratch
 ) noexcept nogil:
-    """Add the eras of some blocks of rows to the sums of a column's splits."""
+    """Compare a column's splits in the eras of some blocks; add results to `sums`."""
     cdef:
         bint has_contrasts = visit.packed.contrasts != NULL
         int block = 0, stop = n_blocks

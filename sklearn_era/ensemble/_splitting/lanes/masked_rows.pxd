@@ -196,9 +196,12 @@ cdef inline void add_masked_block(
 
 cdef inline void add_words(
     const bundle_struct * bundle, const packed_rows * packed, const row_block * block,
-    int word, int count_bits, long long * cells, long long * sums, Py_ssize_t stride,
+    int word,               # its index among the words of a row
+    int count_bits, long long * cells, long long * sums, Py_ssize_t stride,
 ) noexcept nogil:
-    """Add a word of each row, and the next word if there is one, to left sides."""
+    """Add one word of each row of a block, and the next word if there is one, to the
+    sums of the splits' left sides.
+    """
     cdef:
         const long long * words = (
             packed.words + word * packed.n_packed + block.first_word - block.start

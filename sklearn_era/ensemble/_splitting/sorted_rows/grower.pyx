@@ -98,7 +98,7 @@ cdef class SubtreeGrower:
             self._compare_eras(era_splitter)
 
     cdef _make_columns(self):
-        """Set up the tree's features, as if all were drawn."""
+        """Set up the tree's features; all count as drawn until a node draws some."""
         cdef:
             Py_ssize_t n = self.tree.n_features
             sorted_feature * feature
