@@ -83,11 +83,12 @@ class ValueWriter:
             return {"random": self.encode(value.bit_generator.state)}
         if kind in (date, time, Decimal):
             return {kind.__name__: str(value)}
-        if kind.__module__.startswith("pandas") and kind.__name__ == "Period":
+        of_pandas = kind.__name__ if kind.__module__.startswith("pandas") else ""
+        if of_pandas == "Period":
             return {"period": [value.ordinal, value.freqstr]}
-        if kind.__module__.startswith("pandas") and kind.__name__ == "Timestamp":
+        if of_pandas == "Timestamp":
             return {"timestamp": [value.isoformat(), str(value.tzinfo)]}
-        if kind.__module__.startswith("pandas") and kind.__name__ == "Timedelta":
+        if of_pandas == "Timedelta":
             return {"duration": self.encode(value.to_timedelta64())}
         if kind is timedelta:
             return {"timedelta": [value.days, value.seconds, value.microseconds]}

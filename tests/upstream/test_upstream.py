@@ -57,7 +57,7 @@ SEARCH = "sklearn.model_selection.tests.test_search"
 EXTRA_COLUMNS = "cv_results_ has columns of scores by era, too"
 NON_FINITE = "test_searchcv_raise_warning_with_non_finite_score"
 ANOTHER = "another warning names the eras without a score"
-NO_SCORE = "where no candidate has a score in all folds, the search says so by an error"
+NO_SCORE = "a search in which no candidate has a score in all folds raises an error"
 # Its tests that do not apply to a search by eras.
 NOT_OF_SEARCH = {
     "test_grid_search_no_score": "a target that is missing is refused before all else",

@@ -167,9 +167,8 @@ cdef void fill_table(const paths_struct * paths, double * table) noexcept nogil:
     is w ((o - z) / f - (o' - z') / f').
     """
     cdef:
-        Py_ssize_t i
+        Py_ssize_t i, q
         double t, s, w, z, z_before, f_before
-        int q
     for i in range(paths.n_edges):
         z, z_before = paths.edges[i].cover, paths.edges[i].cover_before
         for q in range(paths.n_points):

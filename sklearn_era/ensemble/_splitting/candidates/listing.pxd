@@ -89,7 +89,7 @@ cdef inline void list_columns(
     CandidateSplits splits, const node_struct * node, const feature_bins * feature
 ) noexcept nogil:
     """Raise the largest gain of a listed feature's columns to the feature's; a bundle's
-    column also gets the bundle's splits. `order_columns` says what a column is.
+    column also gets the bundle's splits. `order_columns` explains columns.
     """
     cdef:
         lane_column * column
