@@ -147,12 +147,14 @@ def take_eras_to_predict(model: Any, X: Any, eras: Any) -> tuple[Any, Any]:
 
 
 def known_labels(model: Any) -> tuple[Any, Any]:
-    """Return the labels of times and of groups in a model's fit, or (None, None)."""
-    members = getattr(model, "members_", {}).values()
-    for one in (model, getattr(model, "estimator_", None), *members):
+    """Return the labels of times and of groups in a model's fit. Either is None if the
+    model keeps none.
+    """
+    inner = (getattr(model, name, None) for name in ("estimator_", "best_estimator_"))
+    for one in (model, *inner, *getattr(model, "members_", {}).values()):
         for times, groups in _KNOWN:
-            if hasattr(one, groups):
-                return getattr(one, times), getattr(one, groups)
+            if hasattr(one, times):
+                return getattr(one, times), getattr(one, groups, None)
     return None, None
 
 

@@ -152,7 +152,11 @@ def fit(
 
     from sklearn_era._era_axes import TIME_FIRST
     from sklearn_era.cli import _scores, _tables
-    from sklearn_era.cli._training import check_times, read_training
+    from sklearn_era.cli._training import (
+        check_times,
+        make_estimator,
+        read_training,
+    )
     from sklearn_era.criteria._criteria import CRITERIA
     from sklearn_era.effects import Intercepts
     from sklearn_era.model_files import save_model
@@ -190,7 +194,7 @@ def fit(
         "era_order": era_order if groups is None else TIME_FIRST,
         "categorical_features": "from_dtype",
     }  # fmt: skip
-    model = _tables.make_estimator(estimator, is_classes, param, options)
+    model = make_estimator(estimator, is_classes, param, options)
     question: dict[str, Any] = {"group": "known" if known_groups else "new"}
     question["horizon"] = 1 if horizon is None else _ui.parse_value(horizon)
     if groups or horizon:
@@ -250,13 +254,16 @@ def predict(
     classifier, that is the class, and each class adds a column 'probability_CLASS'.
     Categories that the model has not seen count as missing, with a warning.
 
+    Averages and models with intercepts read the eras' column, if DATA has it: rows of
+    an era of the fit get its level, and others the forecast for as many eras ahead.
+
     With --scoring, DATA also has the target that fit was given, and predictions are
     scored on it; also by era, if DATA has the eras' column.
     """
     _ui.check_packages("cli", "pandas", "pyarrow")
     import pandas as pd
 
-    from sklearn_era._era_routing import warn_of_new_groups
+    from sklearn_era._era_routing import warn_of_new_groups, with_eras
     from sklearn_era._tables.columns import list_columns
     from sklearn_era.cli import _scores, _tables
     from sklearn_era.ensemble._parameters import did_you_mean
@@ -267,9 +274,9 @@ def predict(
     names = metadata.feature_names
     if names is None:
         raise InputError(f"MODEL: {model} was fitted without column names.")
-    known, pair = set(table.columns), _tables.pair_of(estimator)
+    known, used = set(table.columns), _tables.era_columns_of(estimator, metadata)
     vars(estimator).pop("_era_column", None)  # which are read here
-    needed = [*names, *(pair if metadata.group == "known" else ())]
+    needed = [*names, *(used if metadata.group == "known" else ())]
     if missing := [name for name in needed if name not in known]:
         if len(known) == 1:  # perhaps another separator
             table.find(missing[0], "DATA")
@@ -282,34 +289,37 @@ def predict(
         raise InputError(f"--id: '{name}' is also a column of the predictions.")
 
     categorical = [str(name) for name in metadata.categorical_features]
-    if lacks := [name for name in pair if name not in known]:
-        text = f"'{data}' lacks '{lacks[0]}': all rows are taken for new groups."
-        _ui.echo(f"Warning: DATA: {text}", err=True)
-        pair = []
+    if lacks := [name for name in used if name not in known]:
+        text = f"'{data}' lacks '{lacks[0]}'"
+        if lacks == [None]:
+            text = "the model does not tell the name of its column of eras"
+        new = "new groups" if len(used) > 1 else "a new era"
+        _ui.echo(f"Warning: DATA: {text}: all rows are taken for {new}.", err=True)
+        used = []
     frame = table.read(
-        [*names, *kept, *pair], {*kept}.difference([*names, *pair]) | {*categorical}
+        [*names, *kept, *used], {*kept}.difference([*names, *used]) | {*categorical}
     )
-    _tables.refuse_missing(frame, dict.fromkeys(pair, "DATA"))
+    _tables.refuse_missing(frame, dict.fromkeys(used, "DATA"))
     copied = table.read(kept, kept) if {*kept}.intersection(names) else frame[kept]
     remedy = "the model was fitted to numbers"
     X = _tables.make_features(frame[names], categorical, remedy, table.decimal)
     if categorical:
         _tables.match_categories(X, estimator)
-    eras = {}
-    if pair:
-        eras["eras"] = _tables.eras_as_fitted(frame, pair, table, estimator)
+    eras: Any = None
+    if used:
+        eras = _tables.eras_as_fitted(frame, used, table, estimator)
+    if len(used) > 1:
+        warn_of_new_groups(estimator, eras, metadata.group)
+    estimator = with_eras(estimator, eras)
     lines: Any = ()
     if scoring is not None:
         y, encoded = _tables.read_truth(table, metadata, classes)
         scorers = _scores.find_scorers(scoring, y, bool(classes))
-        rows = X, y, eras.get("eras"), encoded
-        lines = _scores.score_lines(estimator, *rows, scorers)
-    if pair:
-        warn_of_new_groups(estimator, eras["eras"], metadata.group)
+        lines = _scores.score_lines(estimator, X, y, encoded, scorers)
     try:
-        results = [estimator.predict(X, **eras)]
+        results = [estimator.predict(X)]
         if classes:
-            results += [*estimator.predict_proba(X, **eras).T]
+            results += [*estimator.predict_proba(X).T]
     except (TypeError, ValueError) as error:
         raise InputError(f"Cannot predict: {_ui.one_sentence(error)}") from error
     predictions = pd.DataFrame(dict(zip(headings, results, strict=True)))

@@ -227,7 +227,7 @@ def score_held_out(
     X, y, known = X.iloc[test], y[test], encoded and encoded.take(test)
     model = _answering(models)
     scorers = scorers or _usual_scorers(model, y)
-    yield from score_lines(model, X, y, None, known, scorers, horizon, follow)
+    yield from score_lines(model, X, y, known, scorers, horizon, follow)
 
 
 def _steps(
@@ -280,14 +280,13 @@ def _answering(models: list[tuple[Any, Any]]) -> Any:
 
 
 def score_lines(
-    model: Any, X: pd.DataFrame, y: Any, eras: Any, encoded: Any,
-    scorers: dict[str, Any], horizon: Any = None, follow: bool = False,
+    model: Any, X: pd.DataFrame, y: Any, encoded: Any, scorers: dict[str, Any],
+    horizon: Any = None, follow: bool = False,
 ) -> Iterator[str]:  # fmt: skip
     """Score a model by each scorer, also era by era, and yield lines to print; with a
     horizon, a line forecasts the score. With several scorers, a line is left out if its
     score is undefined.
     """
-    model = with_eras(model, eras_for_prediction(model, eras))
     for name, scorer in scorers.items():
         by_era, sign = ScorerByEra(scorer, None), scorer._sign
         try:

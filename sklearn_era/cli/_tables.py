@@ -16,17 +16,14 @@ import pyarrow as pa
 from pandas.api import types
 from pyarrow import csv, dataset
 
-from sklearn_era import auto, ensemble
 from sklearn_era._era_columns import EraColumns
 from sklearn_era._era_labels import label_texts
-from sklearn_era._era_routing import known_labels
+from sklearn_era._era_routing import known_labels, prepares_by_era
 from sklearn_era._eras import check_eras, encode_eras
 from sklearn_era._tables.parquet import categorical_names, index_names
-from sklearn_era._warnings import refuse_moved
 from sklearn_era.cli import _ui
 from sklearn_era.cli._ui import InputError, check_known, check_suffix, writable
-from sklearn_era.ensemble._parameter_table import MOVED
-from sklearn_era.model_files._estimators import first_booster
+from sklearn_era.model_files._estimators import first_booster, inner_models
 
 # Suffixes of file names, with the separator of text files.
 SUFFIXES = {".csv": ",", ".csv.gz": ",", ".tsv": "\t", ".tsv.gz": "\t"}
@@ -316,36 +313,53 @@ def make_eras(frame: pd.DataFrame, names: Sequence[str], table: TableFile) -> An
     return EraColumns(found, tuple(names)) if len(found) > 1 else [*found, None][0]
 
 
-def pair_of(estimator: Any) -> list[str]:
-    """Return the names of the two columns of eras that predictions need, if any."""
-    if known_labels(estimator)[1] is None:
-        return []
-    order, names = estimator._pair
-    return [*names] if order[0] == "ordered" else [*names][::-1]
+def era_columns_of(estimator: Any, metadata: Any) -> list[Any]:
+    """Return the columns of eras that change predictions: none, that of the fit (None
+    if the model does not tell its name), or times and groups.
+    """
+    if (pair := vars(estimator).get("_pair")) is not None:
+        order, names = pair
+        times_first = [*names] if order[0] == "ordered" else [*names][::-1]
+        return times_first if known_labels(estimator)[1] is not None else []
+    return [metadata.era] if _differs_by_era(estimator) else []
+
+
+def _differs_by_era(estimator: Any) -> bool:
+    """Return whether predictions of the same row may differ between eras."""
+    return (
+        getattr(estimator, "era_effects", None) is not None
+        or hasattr(estimator, "_calibrators")
+        or prepares_by_era(estimator)
+        or any(map(_differs_by_era, inner_models(estimator)))
+    )
 
 
 def eras_as_fitted(
-    frame: pd.DataFrame, pair: Sequence[str], table: TableFile, estimator: Any
+    frame: pd.DataFrame, columns: Sequence[str], table: TableFile, estimator: Any
 ) -> Any:
-    """Return times and groups as `EraColumns`, with the types of labels in the model's
-    fit: text, spelled as in a text file, or dates.
+    """Return eras, of two columns as `EraColumns`, with the types of labels in the
+    model's fit: text, spelled as in a text file, or dates.
     """
-    eras = make_eras(frame, pair, table)
-    for i, known in enumerate(known_labels(estimator)):
-        labels, is_text = eras.columns[i], _is_text(known)
+    found = make_eras(frame, columns, table)
+    eras = found.columns if len(columns) > 1 else [found]
+    of_fit = known_labels(estimator)[: len(columns)]
+    for i, (name, known) in enumerate(zip(columns, of_fit, strict=True)):
+        if known is None:
+            continue
+        labels, is_text = eras[i], _is_text(known)
         if is_text and not _is_text(labels):
             texts: Any = label_texts(np.asarray(labels))
             if table.decimal:  # a text file has the spelling
-                texts = table.read([pair[i]], [pair[i]])[pair[i]]
-            eras.columns[i] = np.array(texts, dtype=object)
+                texts = table.read([name], [name])[name]
+            eras[i] = np.array(texts, dtype=object)
         elif known.dtype.kind == "M" and _is_text(labels):
             try:
-                eras.columns[i] = np.asarray(labels).astype(str).astype("M8[us]")
+                eras[i] = np.asarray(labels).astype(str).astype("M8[us]")
             except ValueError as error:
-                told = f"column '{pair[i]}' holds '{labels[0]}', and the model knows "
+                told = f"column '{name}' holds '{labels[0]}', and the model knows "
                 told += f"dates such as {label_texts(known)[-1]}: write them likewise."
                 raise InputError(f"DATA: {told}") from error
-    return eras
+    return found if len(columns) > 1 else eras[0]
 
 
 def _is_text(labels: Any) -> bool:
@@ -371,30 +385,3 @@ def _parse(column: pd.Series, decimal: str) -> tuple[pd.Series, str]:
     if decimal == "." and re.fullmatch(r"[^.]*\d,\d[^.]*", str(value)):
         stray += "; if its comma is a decimal mark, pass --decimal ','"
     return numbers, stray
-
-
-def make_estimator(name: str, is_classes: bool, pairs: Any, options: Any) -> Any:
-    """Return an estimator with `options`, to which NAME=VALUE `pairs` are added."""
-    kind = "Classifier" if is_classes else "Regressor"
-    prefix = "EraForest" if name == "forest" else "HistGradientBoosting"
-    estimator = getattr(ensemble, f"{prefix}{kind}")()
-    subject = f"--param: {type(estimator).__name__} has no parameter"
-    for pair in pairs or ():
-        key, equals, text = pair.partition("=")
-        key = key.strip().replace("-", "_")
-        if not (key and equals):
-            raise InputError(f"--param: '{pair}' is not NAME=VALUE.")
-        if key in options:
-            raise InputError(f"--param: '{key}' is given twice or has its own option.")
-        options[key] = _ui.parse_value(text.strip())
-    try:
-        refuse_moved(MOVED, options, "the estimators")
-        for key in options:
-            check_known(key.split("__")[0], estimator._get_param_names(), subject)
-        estimator.set_params(**options)
-    except (TypeError, ValueError) as error:
-        raise InputError(f"--param: {error}") from error
-    if name != "auto":
-        return estimator
-    # One fit at a time, which has the threads: n_jobs bounds their number.
-    return getattr(auto, f"AutoEra{kind}")(estimator, era_order=options["era_order"])

@@ -1,14 +1,23 @@
-"""The rows to fit to: features, target and eras, from the columns that options name."""
+"""What is fitted, to what: an estimator; features, target and eras of columns."""
 
 from collections.abc import Sequence
 from typing import Any
 
+from sklearn_era import auto, ensemble
 from sklearn_era._era_axes import likeness_to_time
 from sklearn_era._era_labels import label_texts
 from sklearn_era._eras import check_order, encode_eras
 from sklearn_era._tables.columns import list_columns
+from sklearn_era._warnings import refuse_moved
 from sklearn_era.cli import _tables
-from sklearn_era.cli._ui import InputError, echo, one_sentence
+from sklearn_era.cli._ui import (
+    InputError,
+    check_known,
+    echo,
+    one_sentence,
+    parse_value,
+)
+from sklearn_era.ensemble._parameter_table import MOVED
 from sklearn_era.model_selection._era_split import steps_of
 
 _Names = Sequence[str] | None
@@ -77,3 +86,30 @@ def check_times(eras: Any, names: Sequence[Any], era_order: str, horizon: Any) -
         text = f"{horizon} is as long as the {n_eras} eras of '{names[0]}', or longer"
         raise InputError(f"--horizon: {text}.")
     return steps
+
+
+def make_estimator(name: str, is_classes: bool, pairs: Any, options: Any) -> Any:
+    """Return an estimator with `options`, to which NAME=VALUE `pairs` are added."""
+    kind = "Classifier" if is_classes else "Regressor"
+    prefix = "EraForest" if name == "forest" else "HistGradientBoosting"
+    estimator = getattr(ensemble, f"{prefix}{kind}")()
+    subject = f"--param: {type(estimator).__name__} has no parameter"
+    for pair in pairs or ():
+        key, equals, text = pair.partition("=")
+        key = key.strip().replace("-", "_")
+        if not (key and equals):
+            raise InputError(f"--param: '{pair}' is not NAME=VALUE.")
+        if key in options:
+            raise InputError(f"--param: '{key}' is given twice or has its own option.")
+        options[key] = parse_value(text.strip())
+    try:
+        refuse_moved(MOVED, options, "the estimators")
+        for key in options:
+            check_known(key.split("__")[0], estimator._get_param_names(), subject)
+        estimator.set_params(**options)
+    except (TypeError, ValueError) as error:
+        raise InputError(f"--param: {error}") from error
+    if name != "auto":
+        return estimator
+    # One fit at a time, which has the threads: n_jobs bounds their number.
+    return getattr(auto, f"AutoEra{kind}")(estimator, era_order=options["era_order"])

@@ -71,8 +71,8 @@ class ModelMetadata:
     categorical_features : list of str or list of int
         The categorical features, by name, or by position without names.
     target, era, groups : str or None
-        The names of the columns of the target, of eras and of groups, if given; those
-        of a model's two columns of eras by default.
+        The names of the columns of the target, of eras and of groups, if given; of eras
+        and groups, by default those that the model's fit named.
     group, horizon : str, int or None
         Whether the model is for "known" or "new" groups, and how far ahead, if it
         tells or is given.
@@ -308,6 +308,8 @@ def _describe(estimator: Any, **given: Any) -> ModelMetadata:
         question["group"] = None  # which asks of two columns
         if getattr(estimator, "era_order_", "") == "unordered":
             question["horizon"] = None
+        if isinstance(column := vars(estimator).get("_era_column"), str):
+            question["era"] = column
     elif all(isinstance(x, str) for x in pair[1]):
         at = [*pair[0]].index("ordered")
         question |= {"era": pair[1][at], "groups": pair[1][1 - at]}

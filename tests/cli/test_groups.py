@@ -1,4 +1,4 @@
-"""Times and groups on the command line: new groups, labels of two kinds, names."""
+"""Columns of eras on the command line: predictions by era, groups, kinds of labels."""
 
 import json
 import re
@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.metrics import r2_score
 
 from helpers.cli import invoke, params, read, run, write
 from sklearn_era.auto import AutoEraRegressor
@@ -30,6 +31,55 @@ def shops_by_week():
     asked = rows[week == 15].reset_index(drop=True)
     is_new = asked.shop < "103"
     return rows, asked.assign(shop=np.where(is_new, "9" + asked.shop, asked.shop))
+
+
+@pytest.mark.parametrize(
+    ("form", "labels"),
+    [("csv", "dates"), ("parquet", "dates"), ("csv", "texts"), ("csv", "months"),
+     ("parquet", "numbers")],
+)  # fmt: skip
+def test_a_column_of_eras_is_read_where_predictions_depend_on_it(form, labels):
+    """As by hand, from files of either form; without it, of a new era, and told so."""
+    rng = np.random.default_rng(0)
+    week = np.repeat(np.arange(40), 10)
+    column = {
+        "dates": pd.date_range("2023-01-02", periods=40, freq="W-MON")[week],
+        "numbers": week, "months": 202001 + week % 12 + 100 * (week // 12),
+        "texts": np.array([f"{2020 + x // 12}-{x % 12 + 1:02}" for x in week]),
+    }[labels]  # fmt: skip
+    rows = pd.DataFrame({"week": column, "a": rng.normal(size=week.size)})
+    rows["y"] = rows.a + 0.5 * week
+    data = f"d.{form}"
+    write(rows[week < 30], data)
+    for name in ("later.csv", "later.parquet"):
+        write(rows[week > 25].drop(columns="y"), name)
+    write(rows[week > 25], "truth.csv")
+    write(rows[["a"]][week > 25], "none.csv")
+    fit = ["fit", data, "--target", "y", "--era", "week", "--out", "m.era"]
+    fit += [*params(max_iter=5), "--no-score"]
+    for extra, model in (
+        ([], Regressor(max_iter=5)),
+        (params(era_effects="intercept"),
+         Regressor(max_iter=5, era_effects="intercept")),
+        (["--estimator", "auto"], AutoEraRegressor(Regressor(max_iter=5))),
+    ):  # fmt: skip
+        run(*fit, *extra)
+        model.fit(*(rows[week < 30][x] for x in (["a"], "y")), eras=column[week < 30])
+        later, given = rows[["a"]][week > 25], {"eras": column[week > 25]}
+        expected = model.predict(later, **(given if extra else {}))
+        uses = not np.array_equal(expected, model.predict(later))
+        assert uses == bool(extra)
+        for name in ("later.csv", "later.parquet"):
+            run("predict", "m.era", name, "--out", "p.csv")
+            np.testing.assert_allclose(read("p.csv").prediction, expected, rtol=1e-6)
+        score = r2_score(rows.y[week > 25], expected)
+        told = run("predict", "m.era", "truth.csv", "--out", "p.csv", "--scoring", "r2")
+        assert f"R²: {score:.4f}; by era" in told
+        result = invoke("predict", "m.era", "none.csv", "--out", "p.csv")
+        lacks = "DATA: 'none.csv' lacks 'week': all rows are taken for a new era."
+        assert (lacks in result.stderr) == uses
+        found = read("p.csv").prediction
+        np.testing.assert_allclose(found, model.predict(later), rtol=1e-6)
 
 
 @pytest.mark.parametrize("columns", [["week", "shop"], ["shop", "week"]])
@@ -117,6 +167,8 @@ def test_a_file_names_groups_and_the_question():
             archive.writestr(name, content)
     assert load_model("old.era")[1].groups is None
     assert "groups: " not in run("info", "old.era")
+    named = Regressor(max_iter=1).fit(rows[["a", "week"]], rows.y, eras="week")
+    assert save_model(named, "one.era").era == read_metadata("one.era").era == "week"
     run(*base, *params(era_effects="intercept"))
     assert asked.format("new", "1 era") in run("info", "m.era")
     assert invoke(*predict).stderr == ""
