@@ -21,8 +21,9 @@ LAYERS = {
     "Beneath all": (
         "#8290a6",
         "_typing _scikit_learn _optional _files _plotting _progress _warnings _threads "
-        "_fit_attributes _parameter_object effects _era_labels _era_columns _eras "
-        "_era_axes _era_arguments _era_routing _target_statistics _tables _trees",
+        "_fit_attributes _parameter_object effects _era_labels _era_calendar "
+        "_era_columns _eras _era_axes _era_arguments _era_routing "
+        "_target_statistics _tables _trees",
     ),
     "Rows become bytes": ("#0d9488", "_binning"),
     "What a split is worth": ("#8b5cf6", "criteria _criteria"),

@@ -7,8 +7,9 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 
+from ._era_calendar import are_dates
 from ._era_columns import EraColumns, label_columns
-from ._era_labels import Labels, _kind_of, are_dates, as_objects, categories_of
+from ._era_labels import Labels, as_objects, categories_of, kind_of
 from ._eras import EncodedEras, are_ordered, check_order, read_eras
 from ._tables.columns import check_collected
 from ._typing import EraOrder, Eras, Table
@@ -130,7 +131,7 @@ def keep_pair(model: BaseEstimator, eras: EncodedEras | None) -> None:
 def likeness_to_time(labels: Labels) -> int:
     """Return how much labels look like times: from 0, not at all, to 3, like dates."""
     values = as_objects(labels)
-    kinds = {"bool" if isinstance(x, bool) else _kind_of(x) for x in values}
+    kinds = {"bool" if isinstance(x, bool) else kind_of(x) for x in values}
     if categories_of(labels) is not None or kinds <= {"number", "duration"}:
         return 2
     if kinds == {"text"}:

@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import _num_samples
 
+from ._era_calendar import are_dates
 from ._era_columns import LabelColumn, label_columns
 from ._era_labels import (
-    are_dates,
     as_objects,
     categories_of,
     find,

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils._param_validation import Interval, StrOptions, validate_params
 
-from .._era_labels import readings_of
+from .._era_calendar import readings_of
 from .._eras import EncodedEras, are_ordered, consecutive_blocks, read_eras
 from .._warnings import renamed
 from ._decorrelated import decorrelated_partition

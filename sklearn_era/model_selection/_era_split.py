@@ -17,7 +17,8 @@ from sklearn.model_selection import BaseCrossValidator, GroupKFold
 from sklearn.utils._param_validation import Interval, StrOptions, validate_params
 
 from .._era_axes import EraAxes, read_axes
-from .._era_labels import Labels, instants_of, keys_of
+from .._era_calendar import instants_of
+from .._era_labels import Labels, keys_of
 from .._eras import EncodedEras
 from .._scikit_learn import refuse_bools
 from .._typing import Duration, EraOrder, Table

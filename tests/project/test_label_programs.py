@@ -14,7 +14,7 @@ from helpers import era_labels
 from helpers.era_labels import AHEAD, COLUMNS, KINDS, SAME
 from helpers.misuse import BOOSTERS, ORDERED, SMALL, make_estimators, run_a_few
 from sklearn_era import calibration, preprocessing
-from sklearn_era._era_labels import _kind_of
+from sklearn_era._era_labels import kind_of
 from sklearn_era.auto import AutoEraRegressor
 from sklearn_era.effects import Intercepts
 from sklearn_era.ensemble import HistGradientBoostingClassifier as Classifier
@@ -51,7 +51,7 @@ fit_level = level_forecast.fit_level
 
 
 def is_kind(name):
-    return {_kind_of(label) for label in era_labels.plain(KINDS[name](np.arange(3)))}
+    return {kind_of(label) for label in era_labels.plain(KINDS[name](np.arange(3)))}
 
 
 class Labels(RuleBasedStateMachine):

@@ -11,7 +11,7 @@ from numpy.linalg import inv, slogdet
 from helpers.data import make_data, make_drift
 from helpers.estimators import ours
 from helpers.grids import on_grid, slow
-from sklearn_era._era_labels import horizons
+from sklearn_era._era_calendar import horizons
 from sklearn_era._eras import encode_eras
 from sklearn_era.effects import Intercepts
 from sklearn_era.ensemble import BinnedDataset
@@ -194,6 +194,14 @@ def test_horizons(known, labels, expected):
      "202401 are: pass labels as in training."),
     ([20233, 20234], [20241, 20235], "20235, which is none of the quarters"),
     (["2023-11", "2023-12", "2024-01"], ["2024-13"], "'2024-13', which is none of"),
+    (["2023Q3", "2023Q4"], ["2024Q1", "2024-Q2"],
+     "eras holds '2024-Q2', which is not written as labels of training such as "
+     "'2023Q4' are: pass labels as in training."),
+    (["2024-10", "2024-11", "2024-12"], ["2025-03-01"], "'2025-03-01', which is not"),
+    (["2024-10", "2024-12"], ["March 2025"], "'March 2025', which is not"),
+    (["2024-W01", "2024-W02"], [""], "'', which is not written as"),
+    (["week 1", "week 2"], ["rome"], "'rome', which is not written as"),
+    (["0001", "0002"], ["0003a"], "'0003a', which is not written as"),
 ])  # fmt: skip
 def test_labels_of_two_meanings_or_another_one(known, labels, error):
     with pytest.raises(ValueError, match=re.escape(error)):
