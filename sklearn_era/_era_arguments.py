@@ -1,9 +1,11 @@
 """How eras are passed: by keyword, as labels, columns of labels or names of columns."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import replace
 from functools import wraps
 from inspect import signature, unwrap
+from itertools import chain
+from numbers import Integral
 from typing import Any, ParamSpec, TypeVar
 
 import narwhals
@@ -32,6 +34,11 @@ _FOREIGN = {
     "cat_features": "categorical_features", "group": "eras", "groups": "eras",
     "era": "eras", "weight": "sample_weight", "weights": "sample_weight",
     "verbose": "verbose", "callbacks": "set_callbacks",
+}  # fmt: skip
+
+# Parameters that may name columns by their places.
+_BY_PLACE = {
+    "categorical_features", "feature_penalty", "interaction_cst", "monotonic_cst",
 }  # fmt: skip
 
 
@@ -160,6 +167,40 @@ def era_columns_in(model: BaseEstimator, X: Table, *, is_known: bool = False) ->
     return None
 
 
+def _refuse_places(model: Any, X: Any, eras: Any) -> None:
+    """Raise ValueError if a parameter counts columns that have other places once those
+    of eras are taken out of X.
+    """
+    check_collected(X)
+    columns = [*_columns_of(X)]
+    taken = [x for x in np.atleast_1d(eras).tolist() if x in columns]
+    for name, value in model.get_params().items() if taken else ():
+        places = _places_in(name.rpartition("__")[2], value, len(columns))
+        if max(places, default=-1) >= min(map(columns.index, taken)):
+            raise ValueError(
+                f"{name}={value!r} counts columns of X, and eras={eras!r} takes "
+                f"{list_columns(taken)} out of them: name columns in it, or pass X "
+                "without eras and one label a row."
+            )
+
+
+def _places_in(parameter: str, value: Any, n_columns: int) -> list[int]:
+    """Return the places of columns in a parameter's value; all, if it has a value for
+    each column of X.
+    """
+    if parameter not in _BY_PLACE or not isinstance(value, Collection | np.ndarray):
+        return []
+    if parameter == "interaction_cst":
+        given: Any = chain(*value)
+    elif hasattr(value, "keys"):
+        given = value.keys()
+    elif parameter == "categorical_features" and np.asarray(value).dtype != bool:
+        given = value
+    else:
+        given = range(n_columns if len(value) == n_columns else 0)
+    return [int(x) for x in given if isinstance(x, Integral)]
+
+
 def _refuse_foreign(model: Any, known: Any, given: Any) -> None:
     """Raise TypeError for an argument that `fit` lacks. If another package has an
     argument of this name, the message tells the name here.
@@ -209,6 +250,8 @@ def eras_by_name(fit: Callable[_P, _T]) -> Callable[_P, _T]:
         model, eras = args[0], kwargs.get("eras")
         X = args[1] if len(args) > 1 else kwargs.get("X")
         new_name = eras if names_columns(eras, X) else None
+        if new_name is not None:
+            _refuse_places(model, X, new_name)
         name = vars(model).pop("_era_column", None)
         try:
             fitted = fit(*args, **kwargs)

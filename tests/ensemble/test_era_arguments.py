@@ -263,6 +263,45 @@ def test_a_name_of_no_column_is_refused(data, message):
         pipeline.fit(frame, Y, histgradientboostingregressor__eras="week")
 
 
+@pytest.mark.parametrize(("name", "by_place", "by_name"), [
+    ("categorical_features", [1], ["shop"]),
+    ("categorical_features", np.array([False, True, False]), ["shop"]),
+    ("feature_penalty", {1: 5.0, "b": 0.5}, {"shop": 5.0, "b": 0.5}),
+    ("feature_penalty", [0.0, 5.0, 0.5], [5.0, 0.5]),
+    ("monotonic_cst", [0, 1, 0], {"shop": 1}), ("interaction_cst", [{0}, {1, 2}], None),
+])  # fmt: skip
+@pytest.mark.parametrize("eras", ["week", ["week"]])
+def test_places_that_the_columns_of_eras_move_are_refused(
+    name, by_place, by_name, eras
+):  # fmt: skip
+    """Behind the other columns they move nothing; and names stay."""
+    rng = np.random.default_rng(0)
+    week, shop = np.repeat(np.arange(6), 20), rng.integers(0, 4, 120)
+    last = pd.DataFrame({"shop": shop, "b": rng.normal(size=120), "week": week})
+    first, y = last[["week", "shop", "b"]], shop + last["b"]
+    for model in (
+        Regressor(max_iter=2, **{name: by_place}),
+        EraSearchCV(Regressor(max_iter=2, **{name: by_place}), {"max_iter": [1]}),
+        AutoEraRegressor(Regressor(max_iter=2, **{name: by_place})),
+    ):
+        with pytest.raises(
+            ValueError,
+            match=f"^(estimator__)?{name}=.* counts columns "
+            r"of X, and eras=.* takes 'week' out of them: name columns",
+        ):
+            model.fit(first, y, eras=eras)
+    models = [
+        Regressor(max_iter=9, **{name: by_name}).fit(first, y, eras=eras),
+        Regressor(max_iter=9, **{name: by_name}).fit(last, y, eras=eras),
+    ]
+    if name == "categorical_features" and isinstance(by_place, list):
+        model = Regressor(max_iter=9, categorical_features=[0])
+        models.append(model.fit(last, y, eras=eras))
+    expected, *others = [model.predict(last[["shop", "b"]]) for model in models]
+    for other in others:
+        assert_array_equal(other, expected)
+
+
 @pytest.mark.parametrize("cls", [Regressor, EraForestRegressor])
 def test_integers_by_position_are_warned_of(cls):
     for labels in (CODES + 1, (CODES + 1).astype(str)):
