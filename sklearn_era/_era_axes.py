@@ -111,7 +111,13 @@ def read_again(model: BaseEstimator, eras: Eras, X: Table) -> tuple[Any, Encoded
     order, names = (tuple(x) for x in model._pair)
     if isinstance(eras, EraColumns):
         order = TIME_FIRST
-    elif tuple(column.key for column in label_columns(eras)) == names[::-1] != names:
+    elif len(columns := label_columns(eras)) != 2:
+        shown = f" ({names[0]!r} and {names[1]!r})" if isinstance(names[0], str) else ""
+        raise ValueError(
+            f"eras has {len(columns)} column(s), and the fit of {type(model).__name__} "
+            f"took two, times and groups{shown}: pass both."
+        )
+    elif tuple(column.key for column in columns) == names[::-1] != names:
         order = order[::-1]
     return read_known(eras, X, order, type(model).__name__)[:2]
 

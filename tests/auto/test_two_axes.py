@@ -195,6 +195,9 @@ def test_classifiers_searches_and_intervals_take_both():
     assert model.n_features_in_ == 3
     p = model.predict_proba(frame, eras=["shop", "week"])
     assert_array_equal(p, model.predict_proba(frame[[*"abc"]], eras=ERAS))
+    message = "fit of AutoEraClassifier took two, times and groups .*: pass both"
+    with pytest.raises(ValueError, match=message):
+        model.predict(frame, eras="week")
     grid = {"era_effects": [Intercepts("auto", horizon=2)]}
     search = EraSearchCV(PLAIN, grid, group="known", horizon=2).fit(X, y, eras=ERAS)
     assert search.best_params_ == grid | {"era_effects": grid["era_effects"][0]}

@@ -257,7 +257,8 @@ def test_combinations_of_a_single_order_are_eras_as_before():
     (ERAS, ("ordered", "ordered"), "must be of two columns"),
     (ERAS.week, ("ordered", "unordered"), "does not fit eras of 1 column"),
     # In a prediction.
-    (ERAS.week, None, "does not fit eras of 1 column"),
+    (ERAS.week, None, r"eras has 1 column\(s\), and the fit of HistGradientBoosting"
+     r"Regressor took two, times and groups \('week' and 'shop'\): pass both\."),
     (ERAS.assign(shop=shop), None,
      "eras holds 0, of type int, but the eras of training are"),
     (ERAS.assign(week=week), None, "but the eras of training are of type"),
