@@ -219,12 +219,13 @@ def cases(draw):
     if draw(st.booleans()):
         X = X.astype(float)
         X[rng.random(X.shape) < 0.1] = np.nan
+        # Missing values and the others are one split, in either order, and by that
+        # order the features of later nodes would be drawn; likewise for categories.
+        params["max_features"] = 1.0
     if draw(st.booleans()):
         X = X.astype(float)
         X[:, 3] = rng.integers(0, 7, len(X))
         params["categorical_features"] = [3]
-        # A set of categories and the others are one split, in either order, and by
-        # that order the features of later nodes would be drawn.
         params["max_features"] = 1.0
         params["monotonic_cst"] = params["interaction_cst"] = None
     if params["loss"] == "log_loss":
