@@ -321,7 +321,7 @@ def _parse_models(
 
 
 def _items(where: str, given: Any, own: Sequence[str]) -> Iterator[tuple[_Layer, Any]]:
-    """Yield, for each table of an array, its training settings and its other keys."""
+    """Yield, for each table of an array, its training settings and its `own` keys."""
     if given == []:
         raise ConfigError(f"{where} is missing; {_WHOLE}.")
     seen = dict[str, str]()

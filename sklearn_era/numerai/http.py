@@ -161,7 +161,7 @@ class Http:
             return session.get_adapter(url).send(request, timeout=self.timeout, **given)
 
     def _chunks(self, peer: str, reply: Any, limited: bool = True) -> Iterator[bytes]:
-        """Yield a body in chunks; fail if the peer stalls or never ends."""
+        """Yield a body in chunks; fail if it stalls or, if `limited`, never ends."""
         spent, taken, elapsed, total = 0.0, 0, 0.0, 0
         read, began = partial(self._read, reply.raw), time.monotonic()
         while chunk := self._classified(peer, read):
@@ -214,7 +214,9 @@ class Http:
     def _check(
         self, peer: str, response: Any, advice: str = "", is_signed: bool = False
     ) -> None:
-        """Raise HttpFailure, with `advice`, unless a reply's status is a success."""
+        """Raise HttpFailure, with `advice`, unless a reply of `peer`, a server, is a
+        success. An address that `is_signed` expires, and is then forbidden.
+        """
         if 200 <= (status := response.status_code) < 300:
             return
         unclear = status >= 500 or status == 408

@@ -34,9 +34,11 @@ cdef inline void take_slot(grown_node * node, NodeHistograms histograms) noexcep
 
 cdef inline NodeHistograms lend(
     SplitterState self, HistogramStore store, const grown_node * node,
-    NodeHistograms parent, bint keeps
+    NodeHistograms parent, bint by_era
 ):
-    """Return memory for a node's sums, by era too if that pays; None if it runs out."""
+    """Return memory for a node's sums; also for those `by_era`, if asked and if the
+    node has rows enough. Return None if memory runs out.
+    """
     cdef:
         NodeHistograms histograms
         Py_ssize_t n_rows = node.n_rows  # later the larger child's
@@ -44,7 +46,7 @@ cdef inline NodeHistograms lend(
     min_rows = ROWS_OF_DIRECTION if self.criterion.name == DIRECTIONAL else ROWS_OF_ERA
     if parent is not None:
         n_rows = parent.n_rows - n_rows
-    if keeps and n_rows >= min_rows * self.rows.n_eras:
+    if by_era and n_rows >= min_rows * self.rows.n_eras:
         n_by_era = self.bundles.n_lanes * self.rows.n_eras
     histograms = store.allocate(
         self.bundles.n_bins, n_by_era, n_words_of(&self.rows.of_gradients) + 1
@@ -60,13 +62,13 @@ cdef inline NodeHistograms lend(
 
 cdef inline NodeHistograms sum_up(
     SplitterState self, HistogramStore store, const grown_node * node,
-    NodeHistograms parent, bint keeps
+    NodeHistograms parent, bint by_era
 ):
     """Return the sums of a node's rows, and subtract them from its parent's sums.
     Return None if too little memory is left.
     """
     cdef:
-        NodeHistograms histograms = lend(self, store, node, parent, keeps)
+        NodeHistograms histograms = lend(self, store, node, parent, by_era)
         int n_threads
     if histograms is None:
         return None

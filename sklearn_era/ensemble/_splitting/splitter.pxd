@@ -5,7 +5,7 @@ from .store cimport HistogramStore, NodeHistograms
 
 
 cdef class EraSplitter(SplitterState):
-    cdef void defer(self, bint wants_to) noexcept
+    cdef void defer(self, bint is_asked) noexcept
     cdef int sum_up_root(self, grown_node * root) except -1
     cdef int sum_up_children(
         self, grown_node * parent, grown_node * smaller, grown_node * larger

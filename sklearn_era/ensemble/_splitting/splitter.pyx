@@ -38,10 +38,10 @@ cdef enum:
 cdef class EraSplitter(SplitterState):
     """Finds the best splits of a fit's nodes by a criterion that compares eras."""
 
-    cdef void defer(self, bint wants_to) noexcept:
-        """Set whether nodes are queued by gain before their eras are compared."""
+    cdef void defer(self, bint is_asked) noexcept:
+        """Queue nodes by gain before their eras are compared, if asked and possible."""
         self.defers = (
-            wants_to and self.criterion.min_gain_share > 0.0
+            is_asked and self.criterion.min_gain_share > 0.0
             and self.criterion.name != GAIN and self.penalties is None
         )
 

@@ -344,8 +344,8 @@ cdef class EraTreeGrower(GrownTree):
         return True
 
     cdef int compare_deferred(self, int place) except -1:
-        """Compare the eras of a node of the queue, and of nodes behind it, one for each
-        free thread.
+        """Compare the eras of the node at a place of the queue. If it is the first and
+        nodes are small, each other thread compares those of a node behind it.
         """
         cdef:
             int[MAX_AT_ONCE] numbers
