@@ -3,8 +3,11 @@ OpenMP's own number, which scikit-learn uses, is limited during a call in its th
 """
 
 import functools
+import math
+import os
 import threading
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from numbers import Integral
 from typing import Any
@@ -17,6 +20,17 @@ from threadpoolctl import ThreadpoolController
 
 from ._typing import Table
 
+try:
+    from resource import RUSAGE_SELF, getrusage
+except ImportError:  # on Windows, where nobody counts
+    _count_lost: Callable[[], int] | None = None
+else:
+
+    def _count_lost() -> int:
+        """Return how often threads of the process lost a processor to others."""
+        return getrusage(RUSAGE_SELF).ru_nivcsw
+
+
 N_JOBS_CONSTRAINTS: list[Any] = [
     Interval(Integral, None, -1, closed="right"),
     Interval(Integral, 1, None, closed="left"),
@@ -24,6 +38,9 @@ N_JOBS_CONSTRAINTS: list[Any] = [
 ]
 
 _running = threading.local()
+
+_PERIOD = 0.02  # seconds or more by which a number of threads is judged
+_LOST_ON_IDLE = 20  # processors that a process loses in a second to the system alone
 
 
 @functools.cache
@@ -59,6 +76,76 @@ def openmp_threads(n_jobs: int | None, caller: str) -> Iterator[None]:
 def use_openmp_threads(n_threads: int) -> AbstractContextManager[Any]:
     """Return a context where OpenMP uses `n_threads`, whatever the environment sets."""
     return _openmp_controller().limit(limits=n_threads)
+
+
+class IterationThreads:
+    """The number of threads for the next iteration of fits, at most `n_all`.
+
+    OpenMP's threads wait for each other in busy loops, some hundred times a tree. If
+    another program takes the processor of one, all others spin until it is back: half
+    as many threads, or one, may be a hundred times faster. So they are tried where the
+    process loses processors, and more of them now and then. OpenMP's variable
+    ``OMP_DYNAMIC=false`` keeps `n_all`.
+    """
+
+    def __init__(
+        self, n_all: int, clock: Callable[[], float] = time.perf_counter,
+        count_lost: Callable[[], int] | None = _count_lost,
+    ) -> None:  # fmt: skip
+        self._n = self._n_all = n_all
+        is_fixed = os.environ.get("OMP_DYNAMIC", "").strip().lower() == "false"
+        self._clock, self._count_lost = clock, None if is_fixed else count_lost
+        # When fewer threads, and more, may be tried; and the trial in progress: the
+        # number before it, with its seconds an iteration, and those it was judged by.
+        self._due = {False: 0.0, True: 0.0}
+        self._before: tuple[int, float, float] | None = None
+        self.begin_fit()
+
+    def begin_fit(self) -> None:
+        """Forget the iterations of an earlier fit, but not the number that it chose."""
+        if self._before is not None:
+            self._n, self._before = self._before[0], None
+        self._began, self._n_lost, self._n_iterations = -math.inf, 0, -1
+
+    def begin_iteration(self) -> int:
+        """Return the number of threads, by the time of the iterations so far."""
+        if self._n_all == 1 or self._count_lost is None:
+            return self._n_all
+        now, self._n_iterations = self._clock(), self._n_iterations + 1
+        if (seconds := now - self._began) >= _PERIOD:
+            n_lost = self._count_lost()
+            if self._n_iterations:
+                is_busy = n_lost - self._n_lost > max(1, _LOST_ON_IDLE * seconds)
+                self._choose(now, seconds, seconds / self._n_iterations, is_busy)
+            self._began, self._n_lost, self._n_iterations = now, n_lost, 0
+        return self._n
+
+    def _choose(self, now: float, seconds: float, pace: float, is_busy: bool) -> None:
+        """Begin a trial of another number, or end one, by the seconds an iteration."""
+        if self._before is not None:
+            n, pace_before, seconds_before = self._before
+            is_more, is_faster = self._n > n, pace < pace_before
+            # Trials that fail take a twentieth of the time.
+            cost = max(seconds, seconds_before) if is_faster else seconds
+            self._due[is_more != is_faster] = now + 20 * cost
+            self._n, self._before = self._n if is_faster else n, None
+            return
+        n_more, n_fewer = min(2 * self._n, self._n_all), self._n // 2
+        if is_busy and n_fewer and now >= self._due[False]:
+            tried = n_fewer
+        elif n_more > self._n and now >= self._due[True]:
+            tried = n_more
+        else:
+            return
+        self._before, self._n = (self._n, pace, seconds), tried
+
+
+def threads_of_fit(n_all: int) -> IterationThreads:
+    """Return the `IterationThreads` of this Python thread for a fit that begins now."""
+    known = vars(_running).setdefault("of_iterations", {})
+    threads: IterationThreads = known.setdefault(n_all, IterationThreads(n_all))
+    threads.begin_fit()
+    return threads
 
 
 class ThreadsMixin(gradient_boosting.BaseHistGradientBoosting):

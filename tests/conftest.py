@@ -143,11 +143,14 @@ def seed():
 
 @pytest.fixture(autouse=True, scope="session")
 def one_thread():
-    """Two threads would mostly wait for each other; tests of threads set a number."""
+    """Two threads would mostly wait for each other; tests of threads set a number, and
+    get it however busy the machine is.
+    """
     # Threads are limited of libraries that are loaded.
     from threadpoolctl import threadpool_limits
 
     import sklearn_era.ensemble  # noqa: F401
 
-    with threadpool_limits(1):
+    with pytest.MonkeyPatch.context() as patch, threadpool_limits(1):
+        patch.setenv("OMP_DYNAMIC", "false")
         yield

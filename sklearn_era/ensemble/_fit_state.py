@@ -91,6 +91,7 @@ class FitState:
     rows_of_values: NDArray[np.intp] | None = None
     # The target, weights and eras of training rows, by which categories are grouped.
     target: tuple[Array, Array | None, EncodedEras | None] | None = None
+    threads: Any = None  # the `IterationThreads` of a booster
     plan: CriterionPlan = field(init=False)  # a booster's, after parameter checks
     penalties: Array | None = None  # (n_features,), of a booster
     validation_eras: str | None = None  # "last" or "random" instead of "auto"

@@ -22,7 +22,7 @@ from ..._era_arguments import (
 from ..._era_axes import keep_pair
 from ..._eras import Array, EncodedEras, check_eras, check_splittable
 from ..._fit_attributes import Snapshot, restore_on_failure
-from ..._threads import openmp_threads
+from ..._threads import openmp_threads, threads_of_fit
 from ..._typing import Eras, Table
 from ..._warnings import warn_user
 from ...effects import intercepts_of
@@ -303,6 +303,13 @@ class EraFitMixin(InterceptUpdatesMixin, EraScoringMixin):
     def _fitted_so_far(self) -> dict[str, Any]:
         """Return the attributes that the estimator has if the fit stops here."""
         return Snapshot(self).attributes()
+
+    def _threads_of_iteration(self, n_threads: int) -> int:
+        """Return how many of the fit's threads the next iteration uses."""
+        state = self._fit_state
+        if state.threads is None:
+            state.threads = threads_of_fit(n_threads)
+        return state.threads.begin_iteration()
 
     def _update_eras(
         self, y: Array, raw_predictions: Array, sample_weight: Array | None,

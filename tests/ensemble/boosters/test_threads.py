@@ -10,16 +10,19 @@ import threading
 
 import numpy as np
 import pytest
+from numpy.testing import assert_array_equal
 from sklearn.base import clone
 from sklearn.ensemble._hist_gradient_boosting import gradient_boosting
 from sklearn.utils._openmp_helpers import _openmp_effective_n_threads
 from threadpoolctl import threadpool_info, threadpool_limits
 
+from helpers.criteria import NAMES
 from helpers.data import make_data
-from helpers.estimators import ours
+from helpers.estimators import ours, stock
 from helpers.grids import on_grid, slow
 from sklearn_era import _threads as threads
-from sklearn_era._threads import openmp_threads
+from sklearn_era._threads import IterationThreads, openmp_threads
+from sklearn_era.ensemble import HistGradientBoostingRegressor as Regressor
 from sklearn_era.ensemble._boosters import hooks
 from sklearn_era.ensemble._prediction.blocks import BlockPredictionMixin
 from sklearn_era.inspection import split_statistics
@@ -88,6 +91,78 @@ def test_fit_uses_them(n_jobs, split_criterion, predicting, monkeypatch):
     assert set(scoring.noted) == {expected}
     assert set(predicting) == {expected}  # by the scorer, in the midst of the fit
     assert _openmp_effective_n_threads() == 4
+
+
+class Machine:
+    """A clock and a count of lost processors: an iteration takes `paces[n_threads]`."""
+
+    def __init__(self, paces, n_lost=0.0):
+        self.paces, self.rate, self.now, self.n_lost = paces, n_lost, 100.0, 0.0
+
+    def run(self, threads, seconds):
+        """Iterate for so long; return the seconds that each number of threads took."""
+        spent, end = dict.fromkeys(self.paces, 0.0), self.now + seconds
+        while self.now < end:
+            n = threads.begin_iteration()
+            self.now, spent[n] = self.now + self.paces[n], spent[n] + self.paces[n]
+            self.n_lost += self.rate * self.paces[n]
+        return spent
+
+
+def test_fewer_threads_where_other_programs_take_processors(monkeypatch):
+    """They take nearly all of the time where they are faster, and none elsewhere."""
+    monkeypatch.delenv("OMP_DYNAMIC")
+    quiet, busy = {1: 0.016, 2: 0.009, 4: 0.005}, {1: 0.02, 2: 0.1, 4: 1.5}
+    machine = Machine(quiet, n_lost=15)
+    options = {"clock": lambda: machine.now, "count_lost": lambda: int(machine.n_lost)}
+    threads = IterationThreads(4, **options)
+    assert machine.run(threads, 60)[4] > 60
+    machine.paces, machine.rate = busy, 200
+    spent = machine.run(threads, 60)
+    assert spent[1] > 50
+    assert 1.5 <= spent[4] <= 1.5 + 60 / 20
+    threads.begin_fit()  # another one knows
+    assert machine.run(threads, 1)[1] > 0.8
+    machine.paces, machine.rate = quiet, 0
+    machine.run(threads, 60)
+    assert machine.run(threads, 10)[4] > 9
+    # On so busy a machine, more threads still are faster: trials are rare.
+    machine.rate = 200
+    assert machine.run(threads, 60)[4] > 60 * 0.9
+    machine.paces, machine.rate = {2: 1.0, 1: 2.0, 4: 2.0}, 200
+    assert machine.run(threads, 200)[2] > 200 * 0.75  # trials of 1 and of 4
+    machine.paces = busy
+    monkeypatch.setenv("OMP_DYNAMIC", "false")
+    assert machine.run(IterationThreads(4, **options), 9)[4] >= 9
+    monkeypatch.delenv("OMP_DYNAMIC")  # where nobody counts
+    options["count_lost"] = None
+    assert machine.run(IterationThreads(4, **options), 9)[4] >= 9
+
+
+class Changing(Regressor):
+    """Grows each tree with another number of threads."""
+
+    def _threads_of_iteration(self, n_threads):
+        self.n_asked = vars(self).get("n_asked", 0) + 1
+        assert super()._threads_of_iteration(n_threads) == 4  # the first one's
+        return (4, 1, 3, 2)[self.n_asked % 4]
+
+
+@on_grid("criterion loss", NAMES, ["squared_error", "absolute_error", "poisson"],
+         every=3)  # fmt: skip
+def test_any_number_of_threads_grows_the_same_trees(criterion, loss):
+    rng = np.random.default_rng(0)
+    X, eras = rng.normal(size=(6000, 8)), np.repeat(np.arange(6), 1000)
+    y = abs(X[:, 0] + X[:, 1] * X[:, 2] + rng.normal(size=6000))
+    params = {"max_iter": 8, "loss": loss, "early_stopping": False, "random_state": 0}
+    model = Changing(split_criterion=criterion, **params).fit(X, y, eras=eras)
+    assert model.n_asked == 8
+    others = [Regressor(split_criterion=criterion, n_jobs=1, **params)]
+    others[0].fit(X, y, eras=eras)
+    if criterion == "gain":
+        others.append(stock(**params, max_bins=255, min_samples_leaf=20).fit(X, y))
+    for other in others:
+        assert_array_equal(model.predict(X), other.predict(X))
 
 
 @on_grid("n_jobs", OF_FOUR, every=2)
