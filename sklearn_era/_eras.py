@@ -4,6 +4,7 @@ import math
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from decimal import Decimal
 from functools import cached_property
 from typing import Any
 
@@ -76,6 +77,8 @@ def check_eras(
         )
     if labels.dtype.kind == "O":
         _check_sortable(labels, name)
+    if labels.dtype.kind in "Of":
+        _check_finite(labels, name)
     return in_order_of(categories_of(eras), np.asarray(labels))
 
 
@@ -111,6 +114,18 @@ def _check_sortable(labels: NDArray[Any], name: str) -> None:
             f"{name} has labels that cannot be sorted, of type {', '.join(types)}; "
             "convert them to one type, such as int or str."
         ) from None
+
+
+def _check_finite(labels: NDArray[Any], name: str) -> None:
+    """Raise ValueError for an infinite label: it is no number of steps from others."""
+    distinct = labels[np.isinf(labels)] if labels.dtype.kind == "f" else {*labels}
+    for label in distinct:
+        is_number = isinstance(label, float | np.floating | Decimal)
+        if is_number and abs(label) == math.inf:
+            raise ValueError(
+                f"{name} needs finite labels, and there are infinite ones, such as "
+                f"{label}: label these rows by other numbers or drop them."
+            )
 
 
 def consecutive_blocks(counts: NDArray[np.intp], n_blocks: int) -> NDArray[np.intp]:

@@ -109,8 +109,8 @@ def _blocks_of_time(encoded: EncodedEras, n_blocks: int) -> NDArray[np.intp]:
     times = next(iter(found.values()))[-1]  # not months, which differ in length
     if not np.isfinite(float(times[-1]) - float(times[0])):
         raise ValueError(
-            "times: by='time' needs finite numbers, and there are infinite ones; drop "
-            "these rows, or pass by='rows'."
+            f"times: by='time' takes differences, and that of {times[-1]} and "
+            f"{times[0]} is infinite; divide times by a constant, or pass by='rows'."
         )
     # Python's integers, whose differences are exact.
     span = times[-1] - times[0]

@@ -84,7 +84,9 @@ def test_times_come_as_anything_that_holds_dates(by):
     ([1, 2], {"n_blocks": 2, "by": "weeks"}, "'by' parameter"),
     ([0, 1, 9], {"n_blocks": 3, "by": "time"}, "1 of 3 blocks .* block 1; lower"),
     (["a", "b"], {"n_blocks": 2, "by": "time"}, r"can be subtracted; got .*'a'"),
-    ([0, 1, np.inf], {"n_blocks": 2, "by": "time"}, "there are infinite ones"),
+    ([0, 1, np.inf], {"n_blocks": 2, "by": "time"},
+     "^times needs finite labels, and there are infinite ones, such as inf: "),
+    ([-1e308, 0, 1e308], {"n_blocks": 2, "by": "time"}, "1e.308 and -1e.308 is infin"),
 ])  # fmt: skip
 def test_time_blocks_refuse(times, parameters, message):
     with pytest.raises(ValueError, match=message):

@@ -3,6 +3,7 @@
 import gc
 import warnings
 import weakref
+from decimal import Decimal
 
 import numpy as np
 import pandas as pd
@@ -70,6 +71,12 @@ BAD_ERAS = {
     # NumPy would make one era of 1 and "1".
     "str_and_int_list": (lambda e: replace_last(e.tolist(), "1"),
                          r"eras has labels .* of type int, str;"),
+    "infinite": (lambda e: replace_last(e, np.inf),
+                 r"eras needs finite labels, .* as inf:"),
+    "minus_infinity": (lambda e: replace_last(e.tolist(), Decimal("-inf")),
+                       r"eras needs finite .* as -Infinity:"),
+    "infinite_column": (lambda e: pd.DataFrame({"a": e, "b": replace_last(e, np.inf)}),
+                        r"eras\['b'\] needs finite labels"),
     "sets": (lambda e: pd.Series([{1}, {2}] * 60).astype(object), r"eras "),
     "ragged": (lambda e: [[1], [1, 2]] * 60, r"eras "),
 }  # fmt: skip
