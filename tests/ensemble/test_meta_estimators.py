@@ -9,10 +9,22 @@ import sklearn
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn import config_context, ensemble
 from sklearn.base import clone, is_classifier, is_regressor
-from sklearn.ensemble import BaggingRegressor
+from sklearn.compose import TransformedTargetRegressor
+from sklearn.ensemble import (
+    AdaBoostRegressor,
+    BaggingRegressor,
+    StackingRegressor,
+    VotingRegressor,
+)
 from sklearn.exceptions import InconsistentVersionWarning
-from sklearn.feature_selection import SelectFromModel
+from sklearn.feature_selection import (
+    RFECV,
+    SelectFromModel,
+    SequentialFeatureSelector,
+)
+from sklearn.linear_model import RANSACRegressor
 from sklearn.model_selection import GridSearchCV, KFold
+from sklearn.multioutput import MultiOutputRegressor, RegressorChain
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import StandardScaler
 
@@ -90,6 +102,47 @@ def test_bagging_draws_eras_with_rows(data):
     draws = bagging.estimators_samples_
     for model, rows in zip(bagging.estimators_, draws, strict=True):
         assert_same_trees(model, clone(model).fit(X[rows], y[rows], eras=eras[rows]))
+
+
+class Noting(Regressor):
+    """Notes whether each fit got the eras of its rows."""
+
+    def fit(self, X, y=None, sample_weight=None, *, eras=None):
+        FITS.append(eras is not None and len(eras) == len(y))
+        return super().fit(X, y, sample_weight, eras=eras)
+
+
+FITS = []
+NOTING = Noting(max_iter=1)
+ESTIMATOR = [("model", NOTING)]
+OF_OUTPUTS = (RegressorChain, MultiOutputRegressor)
+
+
+@pytest.mark.parametrize("meta", [
+    StackingRegressor(ESTIMATOR, final_estimator=NOTING), VotingRegressor(ESTIMATOR),
+    RegressorChain(NOTING), MultiOutputRegressor(NOTING), RFECV(NOTING, cv=2),
+    SequentialFeatureSelector(NOTING, n_features_to_select=1, cv=2),
+    RANSACRegressor(NOTING, min_samples=200), TransformedTargetRegressor(NOTING),
+], ids=lambda meta: type(meta).__name__)  # fmt: skip
+def test_nearly_all_meta_estimators_pass_eras(data, meta):
+    X, y, eras = data
+    y = np.column_stack([y, y]) if isinstance(meta, OF_OUTPUTS) else y
+    FITS.clear()
+    with config_context(enable_metadata_routing=True):
+        meta.fit(np.nan_to_num(X), y, eras=eras)
+    assert FITS
+    assert all(FITS)
+
+
+@pytest.mark.parametrize(("meta", "message"), [
+    (StackingRegressor(ESTIMATOR), "RidgeCV.fit got unexpected .*eras"),
+    (AdaBoostRegressor(NOTING), "unexpected keyword argument 'eras'"),
+], ids=["stacking", "boosting"])  # fmt: skip
+def test_some_meta_estimators_refuse_eras(data, meta, message):
+    X, y, eras = data
+    refused = pytest.raises(TypeError, match=message)
+    with config_context(enable_metadata_routing=True), refused:
+        meta.fit(X, y, eras=eras)
 
 
 def test_eras_are_refused_where_the_request_was_withdrawn(data):
