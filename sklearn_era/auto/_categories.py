@@ -90,7 +90,9 @@ def columns_of(
     takes_encoded = isinstance(members, str) or any(
         isinstance(x, str) and x not in {PLAIN, *PEERS} for x in members
     )
-    has_categories = given is not None and (is_frame or not from_dtype)
+    has_categories = given is not None and np.size(given) > 0
+    if from_dtype:
+        has_categories = is_frame and any(map(tables.holds_text, native.dtypes))
     if not (wanted and is_free and takes_encoded and has_categories):
         return plain, columns
     n_classes, kind = 0, "continuous"

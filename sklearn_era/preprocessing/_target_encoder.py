@@ -61,8 +61,8 @@ class EraTargetEncoder(TransformerMixin, BaseEstimator):
     ----------
     categorical_features : 'from_dtype' or list, default='from_dtype'
         Columns to encode, by names, places or one bool a column; the others are
-        dropped. By 'from_dtype' they are a frame's columns of text and categories, and
-        all columns of an array. A missing value is a category.
+        dropped. By 'from_dtype' they are a frame's columns of text and categories, or
+        all columns where it has none, as in an array. A missing value is a category.
     target_type : {'auto', 'continuous', 'binary', 'multiclass'}, default='auto'
         As of :class:`~sklearn.preprocessing.TargetEncoder`: of two classes, the second
         is encoded, and of more each.
@@ -297,8 +297,14 @@ class EraTargetEncoder(TransformerMixin, BaseEstimator):
                 options = {"name": "categorical_features", "also": "'from_dtype', or "}
                 given = tables.choose_columns(chosen, names, is_frame, **options)
             elif is_frame:
-                given = np.array([tables.holds_text(dtype) for dtype in X.dtypes])
+                is_text = np.array([tables.holds_text(dtype) for dtype in X.dtypes])
+                given = is_text if is_text.any() else given
             self._columns = np.flatnonzero(given).tolist()
+            if not self._columns:
+                raise ValueError(
+                    f"categorical_features={chosen!r} names no column to encode: name "
+                    "some, or leave the encoder out."
+                )
             chosen = tables.choose_columns(
                 self.relative, names, is_frame, name="relative"
             )

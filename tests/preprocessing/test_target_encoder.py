@@ -236,6 +236,17 @@ def test_text_of_data_frames_is_encoded(library, tmp_path):
         assert not of_new[1, [0, 1, 2, 6]].any()
 
 
+@pytest.mark.parametrize("library", ["pandas", "polars"])
+def test_without_text_all_columns_of_a_frame_are_encoded(library):
+    frames, table = pytest.importorskip(library), np.column_stack([CODES, CODES % 3])
+    frame = frames.DataFrame({"era": ERAS, "shop": table[:, 0], "kind": table[:, 1]})
+    encoder = EraTargetEncoder(target_type="continuous")
+    expected = encoder.fit_transform(table, Y, eras=ERAS)
+    assert_array_equal(encoder.fit_transform(frame, Y, eras="era"), expected)
+    assert_array_equal(encoder.transform(frame), encoder.transform(frame, eras="era"))
+    assert [*encoder.get_feature_names_out()] == ["shop_effect", "kind_effect"]
+
+
 def test_columns_are_chosen_and_slips_named():
     table = np.column_stack([Y, CODES])
     expected = EraTargetEncoder(target_type="continuous").fit_transform(X, Y, eras=ERAS)
@@ -247,6 +258,7 @@ def test_columns_are_chosen_and_slips_named():
     for model, targets, match in (
         (EraTargetEncoder(), np.column_stack([Y, Y]), "y should be a 1d array"),
         (EraTargetEncoder(categorical_features=[2]), Y, "there is no column 2"),
+        (EraTargetEncoder(categorical_features=[]), Y, r"=\[\] names no column to en"),
         (EraTargetEncoder(), Y[1:], "y has 224 rows, but X has 225"),
     ):
         with pytest.raises(ValueError, match=match):
