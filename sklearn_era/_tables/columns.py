@@ -73,7 +73,7 @@ def read_columns(
         if is_categorical[j]:
             values = as_categories(values, column_name, name)
         else:
-            values = _as_numbers(values, column_name, name, remedy)
+            values = as_numbers(values, column_name, name, remedy)
         columns.append(Column(column_name, values, bool(is_categorical[j])))
     return columns
 
@@ -91,17 +91,27 @@ def check_collected(X: Table, name: str = "X") -> None:
         )
 
 
-def check_no_dates(X: Any, name: str = "X") -> None:
-    """Raise ValueError for a frame with a column of dates or times, which NumPy may
-    take for numbers.
+def dtypes_of(X: Table) -> list[Any]:
+    """Return the dtypes of a frame's or Arrow table's columns, or an array's dtype."""
+    types = getattr(getattr(X, "schema", None), "types", [getattr(X, "dtype", "")])
+    return [*getattr(X, "dtypes", types)]
+
+
+def as_numeric(X: Any) -> Any:
+    """Return a table with columns that are not of numeric dtype as an array of numbers,
+    or raise ValueError for a column of text, dates or the like; return any other X.
     """
-    if is_data_frame(X):
-        for column, dtype in zip(X.columns, X.dtypes, strict=True):
-            if holds_dates(dtype):
-                raise ValueError(
-                    f"{name}: column {column!r} is not numeric: it holds {dtype}. "
-                    "Encode it as numbers, or drop it."
-                )
+    try:
+        table = as_frame(X)
+    except ValueError:  # lists of different lengths
+        return X
+    shape = () if hasattr(type(X), "toarray") else getattr(table, "shape", ())
+    kinds = {getattr(dtype, "kind", "O") for dtype in dtypes_of(table)}
+    if len(shape) != 2 or 0 in shape or kinds <= {*"biuf"}:
+        return X
+    remedy = "Make numbers of it, or leave it out."
+    columns = read_columns(table, categorical_features=None, remedy=remedy)
+    return np.column_stack([column.values for column in columns])
 
 
 def as_frame(X: Any) -> Any:
@@ -284,9 +294,10 @@ def choose_columns(
     return mask
 
 
-def _as_numbers(
+def as_numbers(
     values: Any, column: object, name: str, remedy: str
 ) -> NDArray[np.float64]:
+    """Return a column's values as numbers; raise ValueError if they are none."""
     dtype = values.dtype
     try:
         if holds_dates(dtype):

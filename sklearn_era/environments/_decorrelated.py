@@ -15,6 +15,8 @@ from sklearn.utils import check_array, check_random_state
 from sklearn.utils._param_validation import Interval, validate_params
 from threadpoolctl import threadpool_limits
 
+from .._tables.columns import as_numeric
+
 _BATCH_SIZE, _BATCHES_IN_A_SWEEP = 512, 20  # rows moved together: fewer in small data
 _MOST_SWEEPS, _TOLERANCE = 100, 1e-3  # it ends where a sweep takes a lesser share off J
 # Added to variances in an era, where those of all rows are 1: constants there have
@@ -85,7 +87,7 @@ def decorrelated_partition(
     >>> float(np.abs(both).max().round(2))
     0.0
     """
-    values: Array = check_array(X, dtype=np.float64)
+    values: Array = check_array(as_numeric(X), dtype=np.float64)
     Z: Array = values[:, values.min(axis=0) < values.max(axis=0)]
     n_samples, n_features = Z.shape
     if n_features < 2 or n_samples < 3 * n_eras:

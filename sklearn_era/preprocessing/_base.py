@@ -8,14 +8,14 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils._param_validation import Interval, StrOptions
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 
 from .._era_arguments import eras_by_name, take_era_column, warn_of_row_order
 from .._era_labels import find
 from .._eras import EncodedEras, read_eras
 from .._fit_attributes import restores_on_failure
 from .._scikit_learn import check_sample_weight
-from .._tables.columns import check_collected, check_no_dates
+from .._tables.columns import as_numeric, check_collected
 from .._typing import Eras, Table
 from .._warnings import warn_user
 
@@ -130,11 +130,10 @@ class EraTransformer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     ) -> tuple[Array, EncodedEras]:
         check_collected(X)
         X, eras = take_era_column(X, eras)
-        check_no_dates(X)
         warn_of_row_order(eras, X)
-        values = validate_data(
-            self, X, reset=reset, dtype=np.float64, ensure_all_finite="allow-nan"
-        )
+        options: Any = {"ensure_all_finite": "allow-nan", "input_name": "X"}
+        values = check_array(as_numeric(X), dtype=np.float64, estimator=self, **options)
+        validate_data(self, X, reset=reset, skip_check_array=True)
         if eras is None:  # the label is one that `read_eras` refuses
             codes = np.zeros(values.shape[0], np.int32)
             return values, EncodedEras(np.array([None], object), codes)

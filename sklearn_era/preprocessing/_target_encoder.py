@@ -317,14 +317,11 @@ class EraTargetEncoder(TransformerMixin, BaseEstimator):
     def _numbers(self, X: Table) -> Array:
         """Return the `relative` columns as numbers, of shape (n_columns, n_samples)."""
         numbers = np.empty((len(self._relative), len(X)))
+        names = _check_feature_names_in(self).tolist()
+        remedy = "Make numbers of it, or leave it out of `relative`."
         for i, j in enumerate(self._relative):
-            try:
-                numbers[i] = _safe_indexing(X, j, axis=1)
-            except (TypeError, ValueError) as error:
-                raise ValueError(
-                    f"X: column {column_name(self, j)}, of `relative`, is not numeric: "
-                    f"{error}."
-                ) from error
+            values = _safe_indexing(X, j, axis=1)
+            numbers[i] = tables.as_numbers(values, names[j], "X", remedy)
         return numbers
 
     def _categories(self, X: Table, j: int) -> NDArray[Any]:

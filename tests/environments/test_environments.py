@@ -124,3 +124,9 @@ def test_subsets_are_less_correlated_than_random_ones(n_eras, seed):
 def test_too_few_rows_or_columns(X, message):
     with pytest.raises(ValueError, match=message):
         decorrelated_partition(X, 3, random_state=0)
+
+
+def test_partitions_refuse_text_by_its_column():
+    X = pd.DataFrame({"a": np.arange(9.0), "b": [*"uvw" * 3]})
+    with pytest.raises(ValueError, match=r"^X: column 'b', .* it holds 'u'\. Make n"):
+        decorrelated_partition(X, 2)

@@ -400,8 +400,43 @@ def test_a_column_of_times_is_refused_by_its_name(transformer, others, kind):
     columns = {"a": np.arange(12.0), "text": list("uv" * 6)}
     X = pl.DataFrame({"when": TIMES[kind]} | {name: columns[name] for name in others})
     for table in (X, X.to_pandas(use_pyarrow_extension_array=True)):
-        with pytest.raises(ValueError, match="X: column 'when' is not numeric: it hol"):
+        message = "^X: column 'when', of dtype .*, is not numeric: it holds dates or ti"
+        with pytest.raises(ValueError, match=message):
             clone(transformer).fit(table, eras=np.arange(12) // 4)
+
+
+TWELVE, TEXT = np.arange(12.0), np.array([*"uv" * 6], dtype=object)
+DAYS = np.datetime64("2024-01-01") + np.arange(12)
+NO_NUMBERS = {
+    "objects": ("b", pd.DataFrame({"a": TWELVE, "b": pd.Series(TEXT, dtype=object)})),
+    "strings": ("b", pd.DataFrame({"a": TWELVE, "b": pd.array(TEXT, dtype="string")})),
+    "categories": ("b", pd.DataFrame({"a": TWELVE, "b": pd.Categorical(TEXT)})),
+    "polars": ("b", pl.DataFrame({"a": TWELVE, "b": TEXT.tolist()})),
+    "array": ("x1", np.column_stack([TWELVE.astype(object), TEXT])),
+    "array of text": ("x1", np.column_stack([TWELVE.astype(str), TEXT.astype(str)])),
+    "lists": ("x1", [[1.0, text] for text in TEXT]),
+    "dates": ("x0", np.column_stack([DAYS, DAYS])),
+    "objects of dates": ("x1", np.column_stack([TWELVE.astype(object), DAYS.tolist()])),
+    "complex numbers": ("x0", np.column_stack([TWELVE, TWELVE]) * 1j),
+}
+
+
+@pytest.mark.parametrize(("name", "table"), NO_NUMBERS.values(), ids=NO_NUMBERS)
+@pytest.mark.parametrize("transformer", [
+    EraStandardScaler(), EraRankTransformer(), EraNeutralizer([0]),
+    EraTargetTransformer()], ids=lambda x: type(x).__name__)  # fmt: skip
+def test_a_column_without_numbers_is_refused_by_its_name(transformer, name, table):
+    eras = np.arange(12) // 4
+    message = rf"^X: column '{name}', of dtype .*, is not numeric: it holds "
+    numbers = np.column_stack([TWELVE, TWELVE])
+    names = getattr(table, "columns", None)
+    good = numbers if names is None else pd.DataFrame(numbers, columns=names)
+    fitted = clone(transformer).fit(good, eras=eras)
+    for method in (clone(transformer).fit, fitted.transform):
+        with pytest.raises(ValueError, match=message) as caught:
+            method(table, eras=eras)
+        assert str(caught.value).endswith(". Make numbers of it, or leave it out.")
+        assert any(x in str(caught.value) for x in ("'u'", "date", "complex"))
 
 
 @pytest.mark.parametrize("estimator", [

@@ -294,5 +294,6 @@ def test_numbers_relative_to_categories_are_less_their_effect_on_them(tmp_path):
     save_model(encoder, tmp_path / "encoder.era")
     copied = load_model(tmp_path / "encoder.era")[0]
     assert_array_equal(copied.transform(frame), encoder.transform(frame))
-    with pytest.raises(ValueError, match="'c', of `relative`, is not numeric"):
+    message = r"'c', of dtype \w+, is not numeric: it holds 'a'.* out of `relative`\.$"
+    with pytest.raises(ValueError, match=message):
         alone.set_params(relative=["c"]).fit(frame.assign(c="a"), Y, eras=ERAS)

@@ -12,6 +12,7 @@ from ..._tables.columns import (
     as_categories,
     as_frame,
     check_collected,
+    dtypes_of,
     holds_dates,
     is_data_frame,
     may_mislead,
@@ -57,7 +58,7 @@ def must_be_read(estimator: BaseEstimator, X: Table) -> bool:
     """Return whether X may hold values that are no numbers, but that NumPy may convert
     to numbers: dates, also in columns of objects, or complex numbers.
     """
-    dtypes, mask = _dtypes_of(X), estimator.is_categorical_
+    dtypes, mask = dtypes_of(X), estimator.is_categorical_
     names = [*getattr(X, "column_names", getattr(X, "columns", ()))]
     if mask is not None and names:
         known = [*getattr(estimator, "feature_names_in_", names)]
@@ -105,7 +106,7 @@ def check_numbers(
     estimator: BaseEstimator, X: Any, error: Exception | None = None
 ) -> None:
     """Raise ValueError for a column of dates, or for the column that caused `error`."""
-    if error is None and not any(map(holds_dates, {*_dtypes_of(X)})):
+    if error is None and not any(map(holds_dates, {*dtypes_of(X)})):
         return
     table, is_category = as_frame(X), getattr(estimator, "is_categorical_", None)
     if is_data_frame(table) and X.shape[1] == 0:
@@ -132,12 +133,6 @@ def check_numbers(
                 f"X: column {name!r} is not numeric: {detail}. Encode it as numbers, "
                 f"{remedy}, or drop it."
             ) from error
-
-
-def _dtypes_of(X: Table) -> list[Any]:
-    """Return the dtypes of a frame's or Arrow table's columns, or an array's dtype."""
-    types = getattr(getattr(X, "schema", None), "types", [getattr(X, "dtype", "")])
-    return [*getattr(X, "dtypes", types)]
 
 
 def column_name(estimator: BaseEstimator, column: int) -> str:
