@@ -1,6 +1,7 @@
 """Tables of any kind, read by column.
 
 - ``columns``: columns of a table in memory, as numbers or as categories;
+- ``target``: the values of a target;
 - ``parquet``: columns of Parquet files, in batches;
 - ``no_value``: the warning about columns without a value.
 """

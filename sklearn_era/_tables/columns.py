@@ -1,5 +1,6 @@
 """The columns of a table in memory, as numbers or as categories."""
 
+import datetime
 from collections.abc import Sequence
 from numbers import Number
 from typing import Any, NamedTuple
@@ -17,6 +18,7 @@ from .._typing import ColumnChoice, Table
 SMALL_DTYPES = tuple(map(np.dtype, ("int8", "uint8", "int16", "bool")))
 # The types of objects that NumPy converts as `_as_number` does, but faster.
 _PLAIN = {int, float, bool, type(None)}
+_DATES = np.datetime64, np.timedelta64, datetime.date, datetime.timedelta, datetime.time
 # The most columns that a message names.
 _MOST_NAMED = 5
 # The remedy for a column that is not numeric, in a fit and in a prediction.
@@ -110,7 +112,12 @@ def as_numeric(X: Any) -> Any:
     if len(shape) != 2 or 0 in shape or kinds <= {*"biuf"}:
         return X
     remedy = "Make numbers of it, or leave it out."
-    columns = read_columns(table, categorical_features=None, remedy=remedy)
+    try:
+        columns = read_columns(table, categorical_features=None, remedy=remedy)
+    except ValueError as error:
+        if isinstance(error.__cause__, TypeError):  # what scikit-learn raises
+            raise TypeError(str(error)) from error
+        raise
     return np.column_stack([column.values for column in columns])
 
 
@@ -298,28 +305,34 @@ def as_numbers(
     values: Any, column: object, name: str, remedy: str
 ) -> NDArray[np.float64]:
     """Return a column's values as numbers; raise ValueError if they are none."""
-    dtype = values.dtype
     try:
-        if holds_dates(dtype):
-            raise ValueError("it holds dates or times")
-        if getattr(dtype, "kind", "") == "c":
-            raise ValueError("it holds complex numbers")
-        if hasattr(values, "iloc"):
-            values = values.to_numpy() if str(dtype) == "category" else values
-            if getattr(dtype, "kind", "O") != "O":
-                return values.to_numpy(dtype=np.float64, na_value=np.nan)
-        values = np.asarray(values)
-        if values.dtype.kind in "OUST" and not {*map(type, values)} <= _PLAIN:
-            values = np.array([_as_number(value) for value in values.tolist()])
-        numbers = np.asarray(values, dtype=np.float64)
+        numbers = to_numbers(values)
         if numbers.ndim != 1:
             raise ValueError("it holds several values a row")
         return numbers
     except (TypeError, ValueError) as error:
         raise ValueError(
-            f"{name}: column {column!r}, of dtype {dtype}, is not numeric: "
+            f"{name}: column {column!r}, of dtype {values.dtype}, is not numeric: "
             f"{' '.join(str(error).split()).rstrip('.')}. {remedy}"
         ) from error
+
+
+def to_numbers(values: Any) -> NDArray[np.float64]:
+    """Return values of any dtype as numbers, or raise an error that shows a value."""
+    dtype = values.dtype
+    if holds_dates(dtype):
+        first = np.asarray(values[:1])[0]
+        raise ValueError(f"it holds dates or times, such as {first}")
+    if getattr(dtype, "kind", "") == "c":
+        raise ValueError("it holds complex numbers (Complex data not supported)")
+    if hasattr(values, "iloc"):
+        values = values.to_numpy() if str(dtype) == "category" else values
+        if getattr(dtype, "kind", "O") != "O":
+            return values.to_numpy(dtype=np.float64, na_value=np.nan)
+    values = np.asarray(values)
+    if values.dtype.kind in "OUST" and not {*map(type, values)} <= _PLAIN:
+        values = np.array([_as_number(value) for value in values.tolist()])
+    return np.asarray(values, dtype=np.float64)
 
 
 def may_mislead(dtype: object) -> bool:
@@ -331,12 +344,14 @@ def _as_number(value: Any) -> float:
     """Return a value as a number, NaN if missing; ValueError for a date."""
     if value is None or is_pandas_na(value):
         return np.nan
-    if isinstance(value, np.datetime64 | np.timedelta64):
+    if isinstance(value, _DATES) or hasattr(value, "asfreq"):  # a period of pandas
         raise ValueError(f"it holds dates or times, such as {value}")
     try:
         return float(value)
-    except (OverflowError, TypeError, ValueError) as error:
+    except (OverflowError, ValueError) as error:
         raise ValueError(f"it holds {value!r}") from error
+    except TypeError as error:
+        raise TypeError(f"it holds {value!r}: {error}") from error
 
 
 def as_categories(values: Any, column: object, name: str = "X") -> NDArray[Any]:

@@ -27,6 +27,7 @@ from .._progress import Progress
 from .._scikit_learn import check_sample_weight
 from .._tables.columns import check_collected
 from .._tables.no_value import no_value_noted, warn_of_no_value
+from .._tables.target import check_values
 from .._typing import Duration, EraOrder, Eras, Estimator, Folds, Seed, Table
 from .._warnings import refuses_moved, warned_once
 from ..ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
@@ -303,8 +304,10 @@ class _AutoEra(TakesInEras, PredictsByEra, BaseEstimator):
         """Return y as a vector, of float64 in regression."""
         if y is None:
             return None
+        are_numbers = isinstance(self, RegressorMixin)
+        check_values(y, are_numbers=are_numbers)
         y = column_or_1d(np.asarray(y), warn=True)
-        return y.astype(np.float64) if isinstance(self, RegressorMixin) else y
+        return y.astype(np.float64) if are_numbers else y
 
     def _weights_of(
         self, X: Table, y: NDArray[Any], sample_weight: ArrayLike | None

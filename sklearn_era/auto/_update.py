@@ -10,7 +10,6 @@ from sklearn import config_context
 from sklearn.base import BaseEstimator, is_classifier
 from sklearn.utils import _safe_indexing, indexable
 from sklearn.utils.validation import (
-    _check_y,
     check_consistent_length,
     check_is_fitted,
 )
@@ -19,6 +18,7 @@ from .._era_labels import as_objects, find, join, ranks
 from .._era_routing import take_fitted_columns
 from .._fit_attributes import restores_on_failure
 from .._scikit_learn import check_sample_weight
+from .._tables.target import check_y
 from .._typing import Eras, Table
 from .._warnings import warn_user
 from ._categories import columns_of
@@ -92,7 +92,7 @@ def _update_average(
     check_consistent_length(X, y)
     known = model._known_eras
     eras, encoded = model._read(eras, X)
-    y = _check_y(y, estimator=model)
+    y = check_y(y, model)
     weights = check_sample_weight(sample_weight, X, dtype=np.float64)
     labels = encoded.labels
     at = find(known, labels)

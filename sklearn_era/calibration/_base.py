@@ -101,8 +101,9 @@ class OutOfEra(PredictsByEra, MetaEstimatorMixin, BaseEstimator):
         self._validate_params()
         name = type(self).__name__
         X, y, eras, encoded, are_ordered = out_of_era.check_rows(
-            X, y, eras, self.era_order, name, axes=self._walks_forward
-        )
+            X, y, eras, self.era_order, name, axes=self._walks_forward,
+            estimator=self.estimator,
+        )  # fmt: skip
         self.era_order_ = "ordered" if are_ordered else "unordered"
         keep_pair(self, encoded)
         for attribute in ("_known_eras", "_known_groups"):

@@ -12,9 +12,10 @@ from distributed import Future
 from sklearn.base import BaseEstimator, is_classifier
 from sklearn.ensemble._hist_gradient_boosting.binning import _BinMapper
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import _check_monotonic_cst, _check_y
+from sklearn.utils.validation import _check_monotonic_cst
 
 from .._scikit_learn import check_categorical_features
+from .._tables.target import check_y
 from .._warnings import warn_user
 from ..ensemble._binning.errors import feature_columns
 from ..ensemble._binning.integer_columns import UnbinnedRows
@@ -58,7 +59,7 @@ class ClusterFit:
             known_categories = self._prepare_columns(summaries)
             values = np.unique(np.concatenate([each.y_values for each in summaries]))
             # Repeated: scikit-learn takes values that are all unique for numbers.
-            estimator._encode_y(_check_y(values.repeat(3), estimator=estimator))
+            estimator._encode_y(check_y(values.repeat(3), estimator))
             classes = estimator.classes_ if is_classifier(estimator) else None
             self.survey = Survey.of(summaries, eras is not None, classes)
             random_state = self._prepare_parameters()

@@ -29,7 +29,7 @@ from sklearn.utils.metadata_routing import (
 )
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import _check_y, check_consistent_length
+from sklearn.utils.validation import check_consistent_length
 
 from .._era_arguments import eras_by_name, take_era_column
 from .._era_routing import ask, prepares_by_era, routed
@@ -37,6 +37,7 @@ from .._eras import Array
 from .._fit_attributes import restores_on_failure
 from .._scikit_learn import check_sample_weight
 from .._tables.no_value import no_value_noted
+from .._tables.target import check_y
 from .._typing import Eras, Estimator, Table
 from .._warnings import warn_user
 from ..model_selection._out_of_era import name_in_fit, take_attributes
@@ -171,7 +172,7 @@ class JustTrainTwice(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         """
         if "eras" in fit_params:
             X, fit_params["eras"] = take_era_column(X, fit_params["eras"])
-        y = _check_y(y, estimator=self)
+        y = check_y(y, self)
         check_classification_targets(y)
         check_consistent_length(X, y)
         classes = np.unique(y)

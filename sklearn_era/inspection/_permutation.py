@@ -86,7 +86,9 @@ def era_permutation_importance(
     if issparse(X):
         raise ValueError("X is sparse, and its columns are permuted; pass X.toarray().")
     name = "era_permutation_importance"
-    X, y, eras, encoded, are_ordered = check_rows(X, y, eras, era_order, name)
+    X, y, eras, encoded, are_ordered = check_rows(
+        X, y, eras, era_order, name, estimator=estimator
+    )
     if sample_weight is not None:
         sample_weight = check_sample_weight(sample_weight, X)
     estimator = with_order(estimator, "ordered" if are_ordered else "unordered")

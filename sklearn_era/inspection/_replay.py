@@ -12,11 +12,12 @@ from sklearn.ensemble._hist_gradient_boosting.gradient_boosting import (
 )
 from sklearn.ensemble._hist_gradient_boosting.predictor import TreePredictor
 from sklearn.utils._openmp_helpers import _openmp_effective_n_threads
-from sklearn.utils.validation import _check_y, _num_samples, check_is_fitted
+from sklearn.utils.validation import _num_samples, check_is_fitted
 
 from sklearn_era._era_labels import find
 from sklearn_era._eras import EncodedEras, is_fixed, read_eras, weigh_eras
 from sklearn_era._scikit_learn import check_sample_weight
+from sklearn_era._tables.target import check_y
 from sklearn_era._threads import openmp_threads
 from sklearn_era._trees.traversal import leaf_indices, sum_up_tree
 from sklearn_era._typing import Eras, Estimator
@@ -75,7 +76,7 @@ def check_replay_data(
             f"{estimator.n_features_in_}; pass the columns of the fit."
         )
     preprocessed = estimator._preprocess_X(X, reset=False)
-    y = _check_y(y, estimator=estimator)
+    y = check_y(y, estimator)
     n_samples = _num_samples(preprocessed)
     if y.shape[0] != n_samples:
         raise ValueError(

@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.model_selection import StratifiedKFold, cross_val_score
 from sklearn.utils import Bunch, column_or_1d
 from sklearn.utils._param_validation import HasMethods, Interval, validate_params
@@ -20,8 +19,10 @@ from .._eras import check_eras, read_eras
 from .._optional import import_optional
 from .._scikit_learn import refuse_bools
 from .._tables.columns import Column, check_same_columns, read_columns
+from .._tables.target import check_values
 from .._typing import ColumnChoice, Estimator, Folds, Table
 from .._warnings import listed
+from ..ensemble import HistGradientBoostingClassifier
 from ._drift import distances, stability_index
 from ._features import as_frames
 
@@ -263,9 +264,9 @@ def domain_classifier_auc(
     is_later : array-like of shape (n_samples,), dtype=bool
         Which rows are of the second set: later ones, or those of an era.
     estimator : object, default=None
-        A classifier; None is scikit-learn's
-        :class:`~sklearn.ensemble.HistGradientBoostingClassifier`, with the categories
-        of data frames, and without early stopping.
+        A classifier; None is a plain
+        :class:`~sklearn_era.ensemble.HistGradientBoostingClassifier`, with the
+        categories of data frames, and without early stopping.
     cv : int, cross-validation generator or iterable, default=5
         A number of folds, which are shuffled, with equally many later rows in each.
     n_jobs, random_state :
@@ -289,8 +290,10 @@ def domain_classifier_auc(
     >>> round(domain_classifier_auc(X + day[:, None] / 100, day >= 200), 1)
     0.9
     """
+    # As objects, NaN is refused here, and by the name of the argument.
+    check_values(np.asarray(is_later, object), are_numbers=False, name="is_later")
     domains = column_or_1d(is_later)
-    if (n_domains := np.unique(domains).size) != 2:
+    if (n_domains := len({*domains.tolist()})) != 2:
         raise ValueError(
             f"is_later has {n_domains} distinct value(s); pass True for the rows of "
             "one set and False for those of the other."
@@ -299,5 +302,6 @@ def domain_classifier_auc(
         cv = StratifiedKFold(int(cv), shuffle=True, random_state=random_state)
     if estimator is None:
         estimator = HistGradientBoostingClassifier(early_stopping=False)
-    options = {"scoring": "roc_auc", "cv": cv, "n_jobs": n_jobs}
+    options: dict[str, Any] = {"scoring": "roc_auc", "cv": cv, "n_jobs": n_jobs}
+    options["error_score"] = "raise"  # the model's own message, not all folds' together
     return float(cross_val_score(estimator, X, domains, **options).mean())

@@ -102,7 +102,9 @@ def holdout_curve(
     ([2021, 2020, 2019, 2018], [1.0, 1.0, -0.5, -2.4])
     """
     name = "holdout_curve"
-    X, y, eras, encoded, are_ordered = check_rows(X, y, eras, era_order, name)
+    X, y, eras, encoded, are_ordered = check_rows(
+        X, y, eras, era_order, name, estimator=estimator
+    )
     labels = check_eras(test_eras, test_eras, name="test_eras", X_name="itself")
     test = np.unique(find(encoded.labels, labels, "test_eras"))
     train = np.setdiff1d(np.arange(encoded.labels.size), test)

@@ -11,7 +11,7 @@ import numpy as np
 from joblib import effective_n_jobs
 from numpy.typing import ArrayLike, NDArray
 from sklearn import get_config
-from sklearn.base import BaseEstimator, clone
+from sklearn.base import BaseEstimator, clone, is_regressor
 from sklearn.model_selection import GroupKFold, check_cv
 from sklearn.pipeline import Pipeline
 from sklearn.utils import _safe_indexing, column_or_1d, indexable
@@ -28,6 +28,7 @@ from .._eras import EncodedEras
 from .._progress import QUIET, Progress
 from .._tables.columns import check_collected
 from .._tables.no_value import no_value_noted
+from .._tables.target import check_values
 from .._typing import Duration, EraOrder, Eras, Folds, Table
 from .._warnings import listed
 from ._era_split import SIZE, EraSplit
@@ -114,9 +115,9 @@ def quiet_folds(n_jobs: int | None) -> Iterator[list[Any]]:
         yield empty
 
 
-def check_target(y: ArrayLike, X: Table) -> None:
-    """Raise ValueError if the target is missing or has another length than X, or if X
-    is a lazy frame.
+def check_target(y: ArrayLike, X: Table, estimator: Any = None) -> None:
+    """Raise ValueError if the target is missing, or has another length than X, missing
+    values or, for a regressor, values that are no numbers; or if X is a lazy frame.
     """
     check_collected(X)
     if y is None:
@@ -126,6 +127,7 @@ def check_target(y: ArrayLike, X: Table) -> None:
             f"y has {_num_samples(y)} rows, but X has {_num_samples(X)}; pass the same "
             "rows in both."
         )
+    check_values(y, are_numbers=estimator is not None and is_regressor(estimator))
 
 
 def check_divisible(X: Table, name: str) -> None:
@@ -139,14 +141,15 @@ def check_divisible(X: Table, name: str) -> None:
 
 
 def check_rows(
-    X: Any, y: Any, eras: Any, era_order: Any, name: str, *, axes: bool = False
-) -> tuple[Any, NDArray[Any], Any, EncodedEras, bool]:
+    X: Any, y: Any, eras: Any, era_order: Any, name: str, *, axes: bool = False,
+    estimator: Any = None,
+) -> tuple[Any, NDArray[Any], Any, EncodedEras, bool]:  # fmt: skip
     """Return X without columns of eras, y, the labels as a type that rows can index,
     the labels encoded, and whether these are ordered.
 
     With `axes`, two columns of labels are times and groups: see `read_known`.
     """
-    check_target(y, X)
+    check_target(y, X, estimator)
     X, eras = take_era_column(X, eras)
     X, y = indexable(X, y)
     y = column_or_1d(y, warn=True)

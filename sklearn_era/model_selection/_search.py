@@ -242,7 +242,7 @@ multimetric_, classes_, n_features_in_, feature_names_in_ :
         self._validate_params()
         check_divisible(X, "EraSearchCV")
         if y is not None or get_tags(self.estimator).target_tags.required:
-            check_target(y, X)
+            check_target(y, X, self.estimator)
         X, eras = take_era_column(X, eras)
         X, y = indexable(X, y)
         if y is not None and is_classifier(self.estimator):

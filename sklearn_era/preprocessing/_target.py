@@ -89,7 +89,7 @@ class EraTargetRegressor(RegressorMixin, MetaEstimatorMixin, BaseEstimator):
             The model, fitted.
         """
         self._validate_params()
-        out_of_era.check_target(y, X)
+        out_of_era.check_target(y, X, self)
         X, eras = take_era_column(X, eras)
         y = column_or_1d(y, warn=True, dtype=np.float64)[:, np.newaxis]
         known = {"eras": eras, "sample_weight": sample_weight}

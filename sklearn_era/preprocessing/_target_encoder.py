@@ -25,6 +25,7 @@ from .._fit_attributes import restores_on_failure
 from .._parameter_object import with_parameters
 from .._scikit_learn import check_sample_weight
 from .._tables import columns as tables
+from .._tables.target import check_values
 from .._target_statistics import Cells, cells_of, effects
 from .._typing import Eras, Table
 from .._warnings import warn_user
@@ -331,6 +332,7 @@ class EraTargetEncoder(TransformerMixin, BaseEstimator):
     def _targets(self, y: ArrayLike, X: Table) -> Array:
         """Return the target as numbers to average, of shape (n_outputs, n_samples)."""
         check_target(y, X)
+        check_values(y, are_numbers=self.target_type == "continuous")
         y = column_or_1d(y, warn=True)
         self.target_type_ = self.target_type
         if self.target_type == "auto":

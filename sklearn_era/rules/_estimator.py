@@ -19,7 +19,6 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import (
     _check_feature_names_in,
-    _check_y,
     check_consistent_length,
 )
 
@@ -27,6 +26,7 @@ from .._eras import check_eras, read_eras
 from .._fit_attributes import restore_on_failure
 from .._parameter_object import parameter, with_parameters
 from .._scikit_learn import check_sample_weight
+from .._tables.target import check_y
 from .._threads import N_JOBS_CONSTRAINTS, openmp_threads
 from .._typing import Eras, Table
 from .._warnings import warn_user
@@ -133,7 +133,7 @@ class RuleEnsembleClassifier(
         values, known_categories = self._columns_of(X, reset=True)
         encoded = None if eras is None else read_eras(eras, X)
         labels = self._group_labels(X, eras, groups)
-        y = _check_y(y, estimator=self)
+        y = check_y(y, self)
         check_consistent_length(values, y)
         if values.shape[0] >= MAX_ROWS:
             raise ValueError(

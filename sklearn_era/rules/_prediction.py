@@ -9,12 +9,13 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import expit, log_expit, softmax
 from sklearn.base import BaseEstimator
 from sklearn.utils import Bunch
-from sklearn.utils.validation import _check_y, check_consistent_length, check_is_fitted
+from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
 from .._era_labels import label_texts
 from .._eras import EncodedEras, read_eras
 from .._optional import import_optional
 from .._scikit_learn import check_categorical_features, check_sample_weight
+from .._tables.target import check_y
 from .._typing import Eras, Table
 from ..ensemble._binning.errors import encode
 from ..ensemble._binning.hooks import BinningMixin
@@ -166,7 +167,7 @@ class RulePredictionMixin(BaseEstimator):
             If pandas is not installed, with ``as_frame=True``.
         """
         X_binned = self._binned(X)
-        y = _check_y(y, estimator=self)
+        y = check_y(y, self)
         check_consistent_length(X_binned, y)
         unknown = np.setdiff1d(y, self.classes_)
         if unknown.size:

@@ -247,3 +247,22 @@ def test_a_domain_classifier_has_the_mean_auc_of_its_folds():
     assert domain_classifier_auc(frame, later) == 1
     with pytest.raises(ValueError, match=r"is_later has 1 distinct value\(s\)"):
         domain_classifier_auc(X, later >= 0)
+
+
+TEXT = np.array([*"uv" * 45], dtype=object)
+NAMES = ["old"] * 45 + ["new"] * 44
+
+
+@pytest.mark.parametrize(("X", "is_later", "message"), [
+    (TEXT[:, np.newaxis], TEXT == "u", "X: column 0 is not numeric: .*'u'.*features,"),
+    (pd.DataFrame({"t": TEXT}), TEXT == "u", "X: column 't' is not numeric: .*'u'"),
+    (np.eye(90), [*NAMES, None], "is_later has 1 missing .* row 89 (None)"),
+    (np.eye(90), [*NAMES, np.nan], "is_later has 1 missing .* row 89 (nan)"),
+    (np.eye(90), [0.0] * 45 + [1.0] * 44 + [np.nan], "is_later has 1 missing .*(nan)"),
+    (np.eye(90), [*NAMES, 7], r"is_later has 3 distinct value(s)"),
+])  # fmt: skip
+def test_a_domain_classifier_refuses_in_a_sentence(X, is_later, message):
+    message = message.replace("(", r"\(").replace(")", r"\)")
+    with pytest.raises(ValueError, match=f"^{message}") as caught:
+        domain_classifier_auc(X, is_later)
+    assert len(str(caught.value)) < 200

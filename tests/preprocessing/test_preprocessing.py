@@ -437,6 +437,9 @@ def test_a_column_without_numbers_is_refused_by_its_name(transformer, name, tabl
             method(table, eras=eras)
         assert str(caught.value).endswith(". Make numbers of it, or leave it out.")
         assert any(x in str(caught.value) for x in ("'u'", "date", "complex"))
+    message = r"^X: column 'x0', .* it holds \{\}: float\(\) argument must be a string"
+    with pytest.raises(TypeError, match=message):  # of scikit-learn's type
+        clone(transformer).fit(np.array([[{}, 1]] * 12), eras=eras)
 
 
 @pytest.mark.parametrize("estimator", [

@@ -18,6 +18,7 @@ from ..._era_labels import missing_rows
 from ..._eras import EncodedEras, read_eras
 from ..._scikit_learn import check_categorical_features, check_sample_weight
 from ..._tables.parquet import ParquetColumns
+from ..._tables.target import check_values
 from ..._typing import Eras, Seed, Table
 from .floats import FloatColumns, fit_and_bin_columns
 from .integer_columns import as_integer_columns
@@ -140,6 +141,7 @@ class BinnedDataset:
                 "Encode them as numbers or drop them, or fit to the raw rows."
             )
         feature_names = _get_feature_names(X)
+        check_values(y, are_numbers=False)
         y = np.array(column_or_1d(y, warn=True))
         check_consistent_length(X, y)
         if n_missing := missing_rows(y).size:

@@ -108,11 +108,19 @@ def check_numbers(
     """Raise ValueError for a column of dates, or for the column that caused `error`."""
     if error is None and not any(map(holds_dates, {*dtypes_of(X)})):
         return
-    table, is_category = as_frame(X), getattr(estimator, "is_categorical_", None)
-    if is_data_frame(table) and X.shape[1] == 0:
+    try:
+        table = as_frame(X)
+    except ValueError:  # lists of different lengths
+        return
+    is_category = getattr(estimator, "is_categorical_", None)
+    is_frame = is_data_frame(table)
+    if is_frame and X.shape[1] == 0:
         raise ValueError(f"X has no columns; its shape is {X.shape}.") from error
-    names = [0] if error is None else []  # of an array
-    for j, name in enumerate(table.columns if is_data_frame(table) else names):
+    names = table.columns if is_frame else []
+    is_text = isinstance(table, np.ndarray) and table.dtype.kind in "OUSTmM"
+    if is_text and table.ndim == 2 and not isinstance(error, TypeError):
+        names = range(table.shape[1])
+    for j, name in enumerate(names):
         values = _safe_indexing(table, j, axis=1)
         is_date = holds_dates(values.dtype)
         # Dates have no common type with numbers, but each column does convert.
@@ -124,11 +132,9 @@ def check_numbers(
             to_blame = to_blame or str(reason) == str(error)
         if to_blame:
             detail = f"it holds {values.dtype}" if is_date else str(error)
-            remedy = (
-                "such as year, month and hour"
-                if is_date
-                else ("give it the dtype 'category'")
-            )
+            remedy = "name it in categorical_features"
+            remedy = "give it the dtype 'category'" if is_frame else remedy
+            remedy = "such as year, month and hour" if is_date else remedy
             raise ValueError(
                 f"X: column {name!r} is not numeric: {detail}. Encode it as numbers, "
                 f"{remedy}, or drop it."

@@ -5,12 +5,14 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from sklearn.base import is_regressor
 from sklearn.ensemble._hist_gradient_boosting import gradient_boosting
 from sklearn.utils.validation import validate_data
 
 from ..._era_arguments import without_era_column
 from ..._scikit_learn import check_categorical_features
 from ..._tables.columns import check_collected
+from ..._tables.target import check_values
 from ..._typing import ColumnChoice, Eras, Table
 from .category_groups import bins_of_codes, group_categories
 from .dataset import BinnedDataset
@@ -68,6 +70,7 @@ class BinningMixin(gradient_boosting.BaseHistGradientBoosting):
                     f"This {type(self).__name__} estimator requires y to be passed, "
                     "but the target y is None; only a BinnedDataset has its own."
                 )
+            check_values(y, are_numbers=is_regressor(self))
             return y, sample_weight, eras
         given = {"y": y, "sample_weight": sample_weight, "eras": eras}
         if names := [name for name, value in given.items() if value is not None]:
@@ -76,6 +79,7 @@ class BinningMixin(gradient_boosting.BaseHistGradientBoosting):
                 "whose rows are in an order of their own: pass them to "
                 "BinnedDataset.from_arrays or from_parquet."
             )
+        check_values(X.y, are_numbers=is_regressor(self))
         return X.y, X.sample_weight, X.eras
 
     def _preprocess_X(self, X: Any, *, reset: bool) -> Any:

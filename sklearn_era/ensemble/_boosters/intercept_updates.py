@@ -5,12 +5,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.ensemble._hist_gradient_boosting import gradient_boosting
-from sklearn.utils.validation import _check_y, check_consistent_length, check_is_fitted
+from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
 from ..._era_arguments import take_era_column
 from ..._era_labels import as_objects, find, join
 from ..._eras import EncodedEras
 from ..._scikit_learn import check_sample_weight
+from ..._tables.target import check_y
 from ..._typing import Eras
 from ...effects import intercepts_of
 from .._exchange import ALONE, Exchange
@@ -78,7 +79,7 @@ class InterceptUpdatesMixin(gradient_boosting.BaseHistGradientBoosting):
             )
         X, eras = take_era_column(X, eras)
         encoded = read_as_fitted(self, eras, X)
-        y = _check_y(y, estimator=self)
+        y = check_y(y, self)
         check_consistent_length(X, y)
         y = self._encode_y_val(y)
         if sample_weight is not None:

@@ -12,7 +12,7 @@ from sklearn.ensemble._hist_gradient_boosting.predictor import TreePredictor
 from sklearn.utils import check_random_state
 from sklearn.utils._openmp_helpers import _openmp_effective_n_threads
 from sklearn.utils.parallel import Parallel, delayed
-from sklearn.utils.validation import _check_y, check_consistent_length, check_is_fitted
+from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
 from ..._era_arguments import (
     eras_by_name,
@@ -23,6 +23,7 @@ from ..._era_arguments import (
 from ..._eras import Array, weigh_eras
 from ..._fit_attributes import copy_attributes, restore_on_failure
 from ..._scikit_learn import check_sample_weight
+from ..._tables.target import check_y
 from ..._threads import openmp_threads
 from ..._typing import Eras, Table
 from .._callbacks import Tasks, TrainingRows
@@ -132,7 +133,7 @@ class ForestFitMixin(IterationMixin, OutOfBagMixin):
         check_forest_eras(self, era_columns, plan)
         X, known_categories = self._preprocess_X(X, reset=True)
         penalties = feature_penalties(self)
-        y = self._encode_y(_check_y(y, estimator=self))
+        y = self._encode_y(check_y(y, self))
         check_consistent_length(X, y)
         if sample_weight is not None:
             sample_weight = check_sample_weight(

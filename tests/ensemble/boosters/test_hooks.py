@@ -235,6 +235,7 @@ DATES = pd.date_range("2024-01-01", periods=5)
     (pl.DataFrame({"a": 0.5, "b": DATES - DATES[0]}), "column 'b' .* holds Duration"),
     (pa.table({"a": range(5), "b": pa.array(DATES)}), "column 'b' .* datetime64"),
     (pa.table({"a": range(5), "b": list("xyxyz")}), "column 'b' .*to float: 'x'"),
+    (np.array([*"xyxyz"], object)[:, None], "column 0 is .*'x'. .* categorical_featu"),
     (pl.LazyFrame({"a": range(5)}), r"lazy frame, .* pass X.collect\(\)"),
 ])  # fmt: skip
 @BOTH

@@ -1,0 +1,47 @@
+"""The target of a fit: what is missing in it, or no number, is refused by its value."""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.base import BaseEstimator, is_regressor
+from sklearn.utils.validation import _check_y
+
+from .._era_labels import missing_rows
+from .columns import as_frame, to_numbers
+
+
+def check_y(y: ArrayLike, estimator: BaseEstimator) -> Any:
+    """Return the target as scikit-learn checks it, after `check_values`."""
+    check_values(y, are_numbers=is_regressor(estimator))
+    return _check_y(y, estimator=estimator)
+
+
+def check_values(y: Any, *, are_numbers: bool, name: str = "y") -> None:
+    """Raise ValueError for missing values among classes or objects and, if values have
+    to be numbers, for dates and text. NaN among floats is left to scikit-learn.
+    """
+    dtype = getattr(y, "dtype", None)
+    if isinstance(dtype, np.dtype) and dtype.kind in "biuf":
+        return
+    try:
+        values = np.asarray(as_frame(y))
+    except ValueError:  # of lists of different lengths: scikit-learn refuses them
+        return
+    if values.ndim == 2 and values.shape[1] == 1:
+        values = values[:, 0]
+    if values.ndim != 1 or values.dtype.kind in "biuf":
+        return
+    if (missing := missing_rows(values)).size:
+        raise ValueError(
+            f"{name} has {missing.size} missing value(s), the first at row {missing[0]}"
+            f" ({values[missing[0]]}): drop these rows."
+        )
+    if are_numbers:
+        try:
+            to_numbers(values)
+        except (TypeError, ValueError) as error:
+            raise ValueError(
+                f"{name} is not numeric: {error}. Drop rows without a number, and pass "
+                "dates as numbers, such as days since a start."
+            ) from error
