@@ -128,11 +128,11 @@ def fit(
     """Fit a model to the rows of DATA and write it to a model file.
 
     The model is a regressor or a classifier of sklearn_era.ensemble; the latter by
-    default for text, booleans and two whole numbers. --param sets its parameters to
-    numbers, text, true, false, none, lists or dicts; with --estimator auto, those of
-    the plain model, a booster, that its members share. Parameters of the criterion are
-    given as split_criterion__min_agreement=0.1. Repeat it, or any option that takes
-    columns, as needed. A blend of split criteria is a dict like
+    default for text, booleans, two whole numbers and codes such as 007. --param sets
+    its parameters to numbers, text, true, false, none, lists or dicts; with --estimator
+    auto, those of the plain model, a booster, that its members share. Parameters of the
+    criterion are given as split_criterion__min_agreement=0.1. Repeat it, or any option
+    that takes columns, as needed. A blend of split criteria is a dict like
     '{"era": 1, "vrex": 0.5}'.
 
     The score is for the next era, or --horizon ahead: up to 10 models, each as long to

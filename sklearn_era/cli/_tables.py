@@ -252,10 +252,15 @@ def make_target(column: pd.Series, task: str, table: TableFile) -> tuple[Any, bo
     n_classes = column.nunique()
     is_number = types.is_any_real_numeric_dtype(column.dtype)
     is_whole = is_number and (column % 1 == 0).all() and column.abs().max() < 2**63
-    if task == "auto" and not is_number and n_classes > 20:
+    is_code = task == "auto" and is_whole and _has_codes(table, str(column.name))
+    is_text = is_code or not is_number
+    if task == "auto" and is_text and n_classes > 20:
         text = f"is text with {n_classes:,} distinct values"
-        raise InputError(f"{subject} {text}; {remedy} if they are classes.")
-    if task == "auto" and is_number and not (is_whole and n_classes == 2):
+        if is_code:
+            text = f"has {n_classes:,} distinct numbers, some of which start with 0"
+        otherwise = ", else regression" if is_code else ""
+        raise InputError(f"{subject} {text}; {remedy} if they are classes{otherwise}.")
+    if task == "auto" and not is_text and not (is_whole and n_classes == 2):
         task = "regression"
     if task == "regression":
         return column.to_numpy(np.float64), False
@@ -267,6 +272,12 @@ def make_target(column: pd.Series, task: str, table: TableFile) -> tuple[Any, bo
     labels = table.read_labels(column, "--target")
     dtype = np.int64 if is_whole else None if column.dtype == bool else str
     return labels.to_numpy(dtype if labels is column else str), True
+
+
+def _has_codes(table: TableFile, name: str) -> bool:
+    """Return whether values of a column are written with a 0 first, as 007 is."""
+    texts = table.read([name], [name])[name].astype(str)
+    return bool(texts.str.fullmatch(r"\s*0\d+\s*").any())
 
 
 def refuse_missing(frame: pd.DataFrame, options: dict[str, str]) -> None:

@@ -182,6 +182,8 @@ def test_eras_of_a_text_file_stay_distinct(frame, labels, n_eras, shown, suffix)
     (["01", "02"], ["01", "02"]), (["1.0", "2.0"], [1, 2]), (["1 ", "2"], [1, 2]),
     (["+1", "-1"], [-1, 1]), (["true", "false"], [False, True]),
     (["007", "7", "x1"], ["007", "7", "x1"]),
+    (["007", "008", "10"], ["007", "008", "10"]),
+    (["01", *map(str, range(2, 13))], sorted(["01", *map(str, range(2, 13))])),
 ])  # fmt: skip
 @pytest.mark.parametrize("path", ["d.csv", "d.parquet"])
 def test_classes_are_as_they_are_spelled(frame, labels, classes, path):
@@ -195,6 +197,29 @@ def test_classes_are_as_they_are_spelled(frame, labels, classes, path):
     run("predict", "m.era", path, "--out", "p.parquet")
     expected = np.array(classes)[model.predict_proba(frame[["a"]]).argmax(1)]
     assert read("p.parquet")["prediction"].tolist() == expected.tolist()
+
+
+@pytest.mark.parametrize(("labels", "options"), [
+    (["0", "7", "10"], []), (["00.5", "01.5", "2.0"], []), (["-05", "-1", "3"], []),
+    (["1.50", "1E5", "+2"], []), (["007", "008", "10"], ["--task", "regression"]),
+])  # fmt: skip
+@pytest.mark.parametrize("path", ["d.csv", "d.parquet"])
+def test_targets_that_are_numbers_are_as_in_python(frame, labels, options, path):
+    write(frame[["a"]].assign(y=np.resize(labels, N_ROWS)), path)
+    options = ["--target", "y", *options, *BASE, *params(max_iter=1)]
+    assert "Fitted a regressor of 'y'" in run("fit", path, *options)
+    model, expected = load_model("m.era")[0], Regressor(max_iter=1, random_state=0)
+    expected.fit(frame[["a"]], np.resize([*map(float, labels)], N_ROWS))
+    assert np.array_equal(model.predict(frame[["a"]]), expected.predict(frame[["a"]]))
+
+
+@pytest.mark.parametrize("path", ["d.csv", "d.parquet"])
+def test_many_numbers_that_start_with_0_may_be_either(frame, path):
+    labels = [f"{k:03}" for k in range(60)]
+    write(frame[["a"]].assign(y=np.resize(labels, N_ROWS)), path)
+    told = invoke("fit", path, "--target", "y", *BASE).stderr
+    assert "column 'y' has 60 distinct numbers, some of which start with 0; " in told
+    assert told.endswith(" if they are classes, else regression.\n")
 
 
 @pytest.mark.parametrize("labels", [
