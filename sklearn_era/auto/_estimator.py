@@ -2,7 +2,6 @@
 
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from functools import partial
 from numbers import Real
 from typing import Any, ClassVar, Self
@@ -101,7 +100,8 @@ class _AutoEra(TakesInEras, PredictsByEra, BaseEstimator):
             Their targets and eras, or the name of the column of eras. Times and groups
             are two names, a frame of two columns, or a tuple of two arrays.
         sample_weight : array-like of shape (n_samples,), default=None
-            Weights of rows, in fits and losses.
+            Weights of rows, in fits and losses. Rows are left out if all of their era,
+            or of their group, have weight 0.
 
         Returns
         -------
@@ -148,18 +148,18 @@ class _AutoEra(TakesInEras, PredictsByEra, BaseEstimator):
                 raise
         self.era_order_ = "ordered" if are_ordered else "unordered"
         self.__dict__.pop("update_log_", None)
-        self._known_eras = encoded.labels
         keep_pair(self, encoded)
-        if encoded.groups is not None:
-            self._known_groups = encoded.groups.labels
         return self
 
     def _fit_and_weigh(
-        self, plain: BaseEstimator, rows: Rows, are_ordered: bool,
+        self, plain: BaseEstimator, every: Rows, are_ordered: bool,
         deadline: float | None, progress: Progress,
     ) -> None:  # fmt: skip
-        """Fit members in folds, weigh them, and fit members with weight to all rows."""
-        X, y, eras, _, encoded = rows
+        """Fit members in folds, weigh them, and fit members with weight to all rows,
+        each time without the rows of eras without weight.
+        """
+        kept = every.encoded.rows_with_weight(every.sample_weight)
+        X, y, _, _, encoded = rows = every.take(kept)
         loss = loss_of(plain)
         plain, columns = columns_of(
             plain, self.members, rows, are_ordered, self.encode_categories
@@ -170,11 +170,7 @@ class _AutoEra(TakesInEras, PredictsByEra, BaseEstimator):
             n_jobs=n_jobs, progress=progress,
         )  # fmt: skip
         with _out_of_era.quiet_folds(n_jobs) as empty:
-            folds = _out_of_era.split_eras(
-                self.cv, X, y, encoded, are_ordered, "AutoEra", tests_half=True,
-                groups=encoded.codes if are_ordered else eras, horizon=self.horizon,
-                group=self.group,
-            )  # fmt: skip
+            folds = self._split(every, kept, are_ordered)
             members = make_members(
                 plain, self.members, loss, y.size, encoded.labels.size, are_ordered,
                 steps_of(self.horizon, encoded.labels),
@@ -192,16 +188,13 @@ class _AutoEra(TakesInEras, PredictsByEra, BaseEstimator):
         dropped = search.left_out([x for x in search.found if x not in search.names])
         # With a gap, targets of neighbouring eras overlap, and rows leak.
         if search.leaves_groups_out():  # later times alone tell more, if not of groups
-            alone = replace(encoded, groups=None, pair=None)
-            of_times = rows._replace(eras=alone.decode(), encoded=alone)
-            later = _out_of_era.split_eras(
-                self.cv, X, y, alone, are_ordered, "AutoEra", tests_half=True,
-                horizon=self.horizon,
-            )  # fmt: skip
+            later = self._split(every.of_times(), kept, are_ordered)
             names = promising(of_eras, loss)
             alike = {name: with_order(made[name], "ordered") for name in names}
             with _out_of_era.quiet_folds(n_jobs):
-                last = start(alike, rows=of_times, folds=later[-1:], by_eras=True)
+                last = start(
+                    alike, rows=rows.of_times(), folds=later[-1:], by_eras=True
+                )
                 of_rows, more = last.run().left_out(), last.seconds
             seconds |= {name: seconds[name] + more[name] for name in more}
         elif by_eras and not getattr(self.cv, "gap", 0):
@@ -223,6 +216,21 @@ class _AutoEra(TakesInEras, PredictsByEra, BaseEstimator):
         self.cv_results_["fit_time"] = np.array([*times, sum(times)])
         tested = np.concatenate([test for _, test in folds])
         self.era_labels_ = encoded.take(tested).labels
+        self._known_eras = encoded.labels
+        if encoded.groups is not None:
+            self._known_groups = encoded.groups.labels
+
+    def _split(
+        self, every: Rows, kept: NDArray[np.intp], are_ordered: bool
+    ) -> list[Any]:
+        """Return the folds of the rows `kept`, as their places among these."""
+        X, y, eras, _, encoded = every
+        folds = _out_of_era.split_eras(
+            self.cv, X, y, encoded, are_ordered, "AutoEra", tests_half=True,
+            groups=encoded.codes if are_ordered else eras, rows=kept,
+            horizon=self.horizon, group=self.group,
+        )  # fmt: skip
+        return [[np.searchsorted(kept, part) for part in fold] for fold in folds]
 
     def _fit_members(
         self, models: dict[str, Any], columns: Columns, rows: Rows

@@ -682,11 +682,53 @@ def test_classes_that_the_fit_lacks_are_refused():
         model.update(X, classes, eras=ERAS)
 
 
-def test_eras_without_weight_count_for_nothing():
-    weights = np.where(np.isin(ERAS, [3, 15]), 0.0, 1.0)
-    model = auto(TWO[:1]).fit(X, Y, eras=ERAS, sample_weight=weights)
-    assert np.isnan(model.era_scores_).sum() == 3  # of the last era
+@pytest.mark.parametrize(("params", "lacking"), [
+    ({}, [3, 15]), ({}, [12, 13, 14, 15]), ({}, range(8)),
+    ({"era_order": "unordered"}, [3, 15]),
+    ({"cv": EraWalkForwardSplit(4, test_size=2)}, [3, 14, 15]),
+    ({"cv": GroupKFold(4)}, [3, 15]),
+    ({"cv": list(GroupKFold(4).split(X, groups=ERAS))}, [3, 7, 11, 15]),
+])  # fmt: skip
+def test_eras_without_weight_count_for_nothing(params, lacking):
+    """They are no eras for numbers of folds; folds of splitters lack their rows."""
+    weights = np.where(np.isin(ERAS, lacking), 0.0, 1.0)
+    model = auto(["level", *TWO[:1]], **params)
+    model.fit(X, Y, eras=ERAS, sample_weight=weights)
+    kept, expected = np.flatnonzero(weights), clone(model)
+    if (cv := params.get("cv")) is not None:
+        folds = cv if isinstance(cv, list) else [*cv.split(X, groups=ERAS)]
+        folds = [[np.flatnonzero(np.isin(kept, x)) for x in fold] for fold in folds]
+        expected.set_params(cv=[fold for fold in folds if fold[1].size])
+    fit(expected, kept, sample_weight=weights[kept])
+    assert not {*model.era_labels_} & {*lacking}
     assert np.isfinite(model.cv_results_["mean_era_score"]).all()
+    assert model.weights_ == expected.weights_
+    assert model.era_labels_.tolist() == expected.era_labels_.tolist()
+    assert (model.predict(X) == expected.predict(X)).all()
+
+
+def test_too_few_eras_with_weight_are_refused():
+    with pytest.raises(ValueError, match=r"holds 1 era\(s\) with weight .n_samples=60"):
+        auto().fit(X, Y, eras=ERAS, sample_weight=1.0 * (ERAS == 3))
+    train, test = ERAS < 8, ERAS == 15
+    model = auto(TWO, cv=[(np.flatnonzero(train), np.flatnonzero(test))])
+    with pytest.raises(ValueError, match="cv: sample_weight is 0 in all rows that its"):
+        model.fit(X, Y, eras=ERAS, sample_weight=1.0 * (ERAS < 15))
+
+
+def test_an_era_without_weight_is_new_to_an_update():
+    """Also where the rows of all eras are passed, for a refit."""
+    old, weights = ERAS < 13, 1.0 * ~np.isin(ERAS, [3, 12])
+    expected = fit(auto(["level"]), old & (weights > 0))
+    model = fit(auto(["level"]), old, sample_weight=weights[old])
+    with pytest.raises(ValueError, match="sample_weight is 0 in all new eras"):
+        update(model, old, sample_weight=weights[old])
+    changed = np.where(ERAS < 12, Y, 5 + X[:, 1])
+    for one in (model, expected):
+        one.update(X, changed, eras=ERAS, sample_weight=1.0 * (ERAS != 3))
+        assert one.update_log_[0]["eras"] == [12, 13, 14, 15]
+        assert one.update_log_[0]["refit"]
+    assert (model.predict(X) == expected.predict(X)).all()
 
 
 def test_targets_of_any_container():
