@@ -549,6 +549,14 @@ def test_slips_get_a_sentence(model, match):
         model.fit(X, Y, eras=ERAS)
 
 
+def test_the_plain_model_may_be_listed():
+    for members in (["plain"], ["plain", *TWO], [*TWO, "plain"]):
+        model = auto(members).fit(X, Y, eras=ERAS)
+        expected = auto([x for x in members if x != "plain"]).fit(X, Y, eras=ERAS)
+        assert model.weights_ == pytest.approx(expected.weights_)
+        np.testing.assert_allclose(model.predict(X), expected.predict(X))
+
+
 def test_members_are_drawn():
     pyplot = pytest.importorskip("matplotlib.pyplot")
     model = auto([("ridge", Ridge())]).fit(X, Y, eras=ERAS)
