@@ -710,9 +710,9 @@ def test_eras_without_weight_count_for_nothing(params, lacking):
     fit(expected, kept, sample_weight=weights[kept])
     assert not {*model.era_labels_} & {*lacking}
     assert np.isfinite(model.cv_results_["mean_era_score"]).all()
-    assert model.weights_ == expected.weights_
+    assert model.weights_ == pytest.approx(expected.weights_)
     assert model.era_labels_.tolist() == expected.era_labels_.tolist()
-    assert (model.predict(X) == expected.predict(X)).all()
+    np.testing.assert_allclose(model.predict(X), expected.predict(X))
 
 
 def test_too_few_eras_with_weight_are_refused():
@@ -736,7 +736,7 @@ def test_an_era_without_weight_is_new_to_an_update():
         one.update(X, changed, eras=ERAS, sample_weight=1.0 * (ERAS != 3))
         assert one.update_log_[0]["eras"] == [12, 13, 14, 15]
         assert one.update_log_[0]["refit"]
-    assert (model.predict(X) == expected.predict(X)).all()
+    np.testing.assert_allclose(model.predict(X), expected.predict(X))
 
 
 def test_targets_of_any_container():
@@ -895,6 +895,31 @@ def test_text_of_all_types_is_categories(kind):
     assert len(caught) == 1
     assert model.encoder_ is not None or model.weights_["leaves_4"] == 0
     assert r2_score(y, model.predict(table)) > 0.5
+
+
+@pytest.mark.parametrize("library", ["pandas", "polars"])
+@pytest.mark.parametrize("encode", ["auto", True])
+@pytest.mark.parametrize("values", [[1.5, "n/a"], [1.5, 2.5, None, "n/a"], [True, "a"]])
+def test_text_among_numbers_is_refused_as_by_a_booster(library, encode, values):
+    column = np.resize(np.array(values, dtype=object), Y.size)
+    table = pd.DataFrame({"a": X[:, 0], "b": column})
+    if library == "polars":
+        b = pl.Series(column.tolist(), dtype=pl.Object)
+        table = pl.DataFrame({"a": X[:, 0], "b": b})
+    message = f"X: column 'b' is not numeric: .* '{values[-1]}'. Encode it as numbers"
+    model = auto(encode_categories=encode)
+    for fit in (PLAIN.fit, partial(model.fit, eras=ERAS)):
+        with pytest.raises(ValueError, match=message):
+            fit(table, Y)
+
+
+def test_text_that_is_numbers_is_numbers():
+    column = np.resize(np.array([1.5, "2.5", 3], dtype=object), Y.size)
+    table = pd.DataFrame({"a": X[:, 0], "b": column})
+    model = auto(["leaves_4"]).fit(table, Y, eras=ERAS)
+    expected = clone(model).fit(table.astype(float), Y, eras=ERAS)
+    found = model.predict(table)
+    np.testing.assert_allclose(found, expected.predict(table.astype(float)))
 
 
 @pytest.mark.filterwarnings("ignore:X has columns of more than")
