@@ -1,6 +1,8 @@
 """The columns of a table in memory, as numbers or as categories."""
 
-from collections.abc import Sequence
+import warnings
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from numbers import Number
 from typing import Any, NamedTuple
 
@@ -9,7 +11,12 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 from sklearn.utils import _safe_indexing
 from sklearn.utils._missing import is_pandas_na
-from sklearn.utils.validation import _check_feature_names_in, validate_data
+from sklearn.utils.validation import (
+    _check_feature_names,
+    _check_feature_names_in,
+    _get_feature_names,
+    validate_data,
+)
 
 from .._typing import ColumnChoice, Table
 
@@ -173,6 +180,19 @@ def columns_of_fit(estimator: BaseEstimator, X: Any) -> Any:
     names = [*getattr(estimator, "feature_names_in_", ())]
     has_all = names and is_data_frame(X) and {*names} <= {*X.columns}
     return X[names] if has_all else X
+
+
+@contextmanager
+def names_checked_once(estimator: BaseEstimator, X: Any) -> Iterator[None]:
+    """Warn, as of the estimator, if X or X in the fit lacks names of columns; hide the
+    warnings of this by estimators inside it.
+    """
+    if (_get_feature_names(X) is None) == hasattr(estimator, "feature_names_in_"):
+        _check_feature_names(estimator, X, reset=False)
+    with warnings.catch_warnings():
+        for message in ("X does not have valid feature", "X has feature names, but"):
+            warnings.filterwarnings("ignore", message=message)
+        yield
 
 
 def check_same_columns(

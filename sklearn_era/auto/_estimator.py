@@ -14,6 +14,7 @@ from sklearn.model_selection import KFold
 from sklearn.utils import column_or_1d, get_tags
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.class_weight import compute_class_weight
+from sklearn.utils.validation import validate_data
 
 from .._era_arguments import eras_by_name
 from .._era_axes import keep_pair, known_order, read_again
@@ -24,7 +25,7 @@ from .._eras import EncodedEras, read_eras
 from .._fit_attributes import restores_on_failure
 from .._progress import Progress
 from .._scikit_learn import check_sample_weight
-from .._tables.columns import check_collected
+from .._tables.columns import check_collected, names_checked_once
 from .._tables.no_value import no_value_noted, warn_of_no_value
 from .._typing import Duration, EraOrder, Eras, Estimator, Folds, Seed, Table
 from .._warnings import refuses_moved, warned_once
@@ -248,10 +249,9 @@ class _AutoEra(TakesInEras, PredictsByEra, BaseEstimator):
             return more if name in self._encoded else columns.of(name)
 
         self.members_ = fit_members(models, X_of, y, eras, weights, self.n_jobs)
-        _out_of_era.take_attributes(self, next(iter(self.members_.values())))
-        if self._encoded:  # the user's columns are those of the encoder
-            names = "n_features_in_", "feature_names_in_"
-            _out_of_era.take_attributes(self, self.encoder_, names)
+        first = next(iter(self.members_.values()))
+        _out_of_era.take_attributes(self, first, ["classes_"])
+        validate_data(self, columns.X, skip_check_array=True)  # its number and names
 
     def _columns_of(self, X: Table) -> Callable[[str], Any]:
         """Return a function from a member's name to X as that member takes it."""
@@ -354,12 +354,14 @@ class _AutoEra(TakesInEras, PredictsByEra, BaseEstimator):
         if method == "predict" and hasattr(self, "classes_"):
             p = self._ask("predict_proba", X, eras)
             return self.classes_[p.argmax(axis=1)]
-        parts, X_of = [], self._columns_of(X)
-        for name, model in self.members_.items():
-            uses = getattr(model, "era_effects", None) is not None
-            known = eras if uses or prepares_by_era(model) else None
-            found = ask(model, method, X_of(name), known)
-            parts.append(self.weights_[name] * found)
+        parts = []
+        with names_checked_once(self, X):
+            X_of = self._columns_of(X)
+            for name, model in self.members_.items():
+                uses = getattr(model, "era_effects", None) is not None
+                known = eras if uses or prepares_by_era(model) else None
+                found = ask(model, method, X_of(name), known)
+                parts.append(self.weights_[name] * found)
         return np.sum(parts, axis=0)
 
     def __sklearn_tags__(self) -> Any:

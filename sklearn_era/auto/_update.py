@@ -19,6 +19,7 @@ from .._era_labels import as_objects, find, join, ranks
 from .._era_routing import take_fitted_columns
 from .._fit_attributes import restores_on_failure
 from .._scikit_learn import check_sample_weight
+from .._tables.columns import names_checked_once
 from .._typing import Eras, Table
 from .._warnings import warn_user
 from ._categories import columns_of
@@ -77,7 +78,8 @@ class TakesInEras:
         sample_weight = self._weights_of(X, y, sample_weight)
         log = self.__dict__.get("update_log_", [])
         loss = loss_of(self._plain_model())
-        with config_context(enable_metadata_routing=False):
+        routing = config_context(enable_metadata_routing=False)
+        with routing, names_checked_once(self, X):
             entry = _update_average(self, X, y, eras, sample_weight, loss)
         self.update_log_ = [*log, entry]
         return self

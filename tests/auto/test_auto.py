@@ -897,6 +897,39 @@ def test_text_of_all_types_is_categories(kind):
     assert r2_score(y, model.predict(table)) > 0.5
 
 
+@pytest.mark.parametrize("kinds", ["frame array", "frame list", "array frame"])
+@pytest.mark.parametrize("AutoEra", [AutoEraRegressor, AutoEraClassifier])
+def test_columns_without_names_are_one_warning(kinds, AutoEra):
+    """In the name of the average, beside an encoder and models of the user, too."""
+    frame = pd.DataFrame({"a": X[:, 0], "b": np.arange(Y.size) % 30})
+    make = {
+        "frame": pd.DataFrame,
+        "array": np.array,
+        "list": lambda x: x.values.tolist(),
+    }
+    of_fit, other = (make[kind] for kind in kinds.split())
+    Booster, own, y = Regressor, Ridge(), Y
+    if AutoEra is AutoEraClassifier:
+        Booster, own, y = Classifier, LogisticRegression(), (Y > 0).astype(int)
+    plain = Booster(categorical_features=[1], **SMALL)
+    model = AutoEra(plain, members=["level", "leaves_4", ("own", own)])
+    old, new = ERAS < 15, ERAS == 15
+    model.fit(of_fit(frame[old]), y[old], eras=ERAS[old])
+    model.members_["own"] = clone(own).fit(of_fit(frame), y)  # of any weight
+    model.weights_["own"] = 0.5
+    has = "does not have valid" if kinds[0] == "f" else "has"
+    message = f"X {has} feature names, but {AutoEra.__name__} was fitted with"
+    asked = [
+        lambda: model.predict(other(frame)),
+        lambda: model.predict(other(frame), eras=ERAS),
+        lambda: model.update(other(frame[new]), y[new], eras=ERAS[new]),
+    ]
+    for ask in asked:
+        with pytest.warns(UserWarning, match=message) as caught:
+            ask()
+        assert len(caught) == 1
+
+
 @pytest.mark.parametrize("library", ["pandas", "polars"])
 @pytest.mark.parametrize("encode", ["auto", True])
 @pytest.mark.parametrize("values", [[1.5, "n/a"], [1.5, 2.5, None, "n/a"], [True, "a"]])
