@@ -39,7 +39,7 @@ from ..model_selection._search_scores import prediction
 from ._candidates import FIRST, PLAIN, make_members, uses_eras
 from ._categories import Columns, beside, columns_of, encode
 from ._docstring import DOC
-from ._losses import Loss, loss_of
+from ._losses import Loss, check_size, loss_of
 from ._member_search import PlainModelError, Rows, Search, at_stage, fit_members
 from ._update import TakesInEras
 from ._weights import LeftOut, error_of_mean, keep, promising
@@ -312,7 +312,10 @@ class _AutoEra(TakesInEras, PredictsByEra, BaseEstimator):
         if y is None:
             return None
         y = column_or_1d(np.asarray(y), warn=True)
-        return y.astype(np.float64) if isinstance(self, RegressorMixin) else y
+        if isinstance(self, RegressorMixin):
+            y = y.astype(np.float64)
+            check_size(y)
+        return y
 
     def _weights_of(
         self, X: Table, y: NDArray[Any], sample_weight: ArrayLike | None

@@ -748,6 +748,19 @@ def test_targets_of_any_container():
         clone(expected).fit(X, Y[:, np.newaxis], eras=ERAS)
 
 
+@pytest.mark.parametrize("loss", ["squared_error", "absolute_error", "gamma"])
+@pytest.mark.parametrize("size", [1e39, 1e200, 1e308])
+def test_targets_beyond_single_precision_are_refused(loss, size):
+    y, model = np.linspace(0.1, 1, Y.size), AutoEraRegressor(Regressor(loss=loss))
+    with pytest.raises(ValueError, match=r"y has targets of up to .*; divide y by a c"):
+        model.fit(X, -size * y, eras=ERAS)
+    model = fit(AutoEraRegressor(PLAIN, members=[]), ERAS < 12, 1e37 * y)
+    with pytest.raises(ValueError, match=re.escape(f"up to {size:.3g}, out of")):
+        update(model, ERAS >= 12, size * y)
+    with pytest.raises(ValueError, match="infinity"):
+        model.fit(X, np.where(y > 0.5, np.inf, y), eras=ERAS)
+
+
 def test_members_that_use_eras_have_no_folds_of_rows():
     for params in ({"era_effects": "intercept"}, {"split_criterion": "era"}):
         assert uses_eras("mine", Regressor(**params))
