@@ -111,8 +111,17 @@ def check_numbers(
     if is_data_frame(table) and X.shape[1] == 0:
         raise ValueError(f"X has no columns; its shape is {X.shape}.") from error
     names = [0] if error is None else []  # of an array
+    is_mixed = "uniformly strings or numbers" in str(error)  # by the encoder
     for j, name in enumerate(table.columns if is_data_frame(table) else names):
         values = _safe_indexing(table, j, axis=1)
+        if is_mixed and is_category is not None and is_category[j]:
+            known = {*as_categories(values, name)} - {None}
+            kinds = {isinstance(x, str) for x in known}
+            if len(kinds) == 2:
+                raise ValueError(
+                    f"X: column {name!r} has categories of text and others of numbers: "
+                    "make text of all of them."
+                ) from error
         is_date = holds_dates(values.dtype)
         # Dates have no common type with numbers, but each column does convert.
         to_blame = is_date and not isinstance(error, ValueError)
