@@ -92,8 +92,9 @@ class Intercepts(ParameterObject):
         Number of eras of 'last', or half-life of 'exponential'. The others use all
         eras.
     horizon : int, default=1
-        How many eras after the last one rows without an era are: with 'auto', their
-        forecast is that of so many steps. The other forecasts are the same at any.
+        How many eras after the last one with weight rows without an era are: with
+        'auto', their forecast is that of so many steps. The other forecasts are the
+        same at any.
 
     Notes
     -----
