@@ -83,7 +83,14 @@ def names_columns(eras: Any, X: Any) -> bool:
             f"eras={eras!r} names {others[0]!r}, which is no column of X."
             f"{did_you_mean(others[0], columns)}"
         )
-    return not others and len({*eras}) == len(eras)
+    if others:
+        return False
+    twice = [x for x in columns if eras.count(x) > 1]
+    if twice and len(eras) != _num_samples(X):
+        raise ValueError(
+            f"eras={eras!r} names column {twice[0]!r} twice; name it once."
+        )
+    return not twice
 
 
 def take_era_column(X: Table, eras: Any) -> tuple[Any, Any]:

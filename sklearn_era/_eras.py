@@ -197,6 +197,14 @@ class EncodedEras:
         labels = self.labels[is_present]
         return EncodedEras(labels, new_codes[codes], columns, groups, self.pair)
 
+    def rows_with_weight(self, sample_weight: Array | None) -> NDArray[np.intp]:
+        """Return the rows whose era has weight and whose group, if any, has weight."""
+        has_weight = np.full(self.codes.size, True)
+        for codes in [x.codes for x in (self, self.groups) if x is not None]:
+            if sample_weight is not None:
+                has_weight &= (np.bincount(codes, sample_weight) > 0)[codes]
+        return np.flatnonzero(has_weight)
+
     def decode(self) -> NDArray[Any]:
         """Return the label of each row."""
         return self.labels[self.codes]

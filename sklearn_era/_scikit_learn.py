@@ -1,12 +1,19 @@
 """The differences between releases of scikit-learn, and checks that it leaves out."""
 
-from collections.abc import Mapping
+import warnings
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from types import SimpleNamespace
 from typing import Any
 
 import sklearn
 from numpy.typing import ArrayLike
-from sklearn.utils.validation import _check_sample_weight
+from sklearn.base import BaseEstimator
+from sklearn.utils.validation import (
+    _check_feature_names,
+    _check_sample_weight,
+    _get_feature_names,
+)
 
 from ._typing import ColumnChoice, Table
 
@@ -78,3 +85,16 @@ def refuse_bools(parameters: Mapping[str, Any]) -> None:
     for name, value in parameters.items():
         if isinstance(value, bool):
             raise ValueError(f"{name} must be an integer; got {value!r}.")
+
+
+@contextmanager
+def names_checked_once(estimator: BaseEstimator, X: Any) -> Iterator[None]:
+    """Warn, as of the estimator, if X or X in the fit lacks names of columns; hide the
+    warnings of this by estimators inside it.
+    """
+    if (_get_feature_names(X) is None) == hasattr(estimator, "feature_names_in_"):
+        _check_feature_names(estimator, X, reset=False)
+    with warnings.catch_warnings():
+        for message in ("X does not have valid feature", "X has feature names, but"):
+            warnings.filterwarnings("ignore", message=message)
+        yield

@@ -92,8 +92,9 @@ class Intercepts(ParameterObject):
         Number of eras of 'last', or half-life of 'exponential'. The others use all
         eras.
     horizon : int, default=1
-        How many eras after the last one rows without an era are: with 'auto', their
-        forecast is that of so many steps. The other forecasts are the same at any.
+        How many eras after the last one with weight rows without an era are: with
+        'auto', their forecast is that of so many steps. The other forecasts are the
+        same at any.
 
     Notes
     -----
@@ -154,17 +155,14 @@ class Intercepts(ParameterObject):
         """Return whether the forecast is by estimated levels, not a weighted mean."""
         return self.forecast == "auto"
 
-    def _forecast_weights(self, has_weight: NDArray[np.bool_]) -> NDArray[np.float64]:
+    def _forecast_weights(self, n_eras: int) -> NDArray[np.float64]:
         """Return the weight of each era's intercept in the forecast; they sum to 1."""
-        n_eras = int(has_weight.sum())
         if self.forecast == "exponential":
             weights = half_life_weights(n_eras, self.n_eras)
         else:
             n_last = self.n_eras if self._is_ordered else n_eras
             weights = (np.arange(n_eras) >= n_eras - n_last).astype(np.float64)
-        of_all = np.zeros(has_weight.size)
-        of_all[has_weight] = weights / weights.sum()
-        return of_all
+        return weights / weights.sum()
 
 
 def half_life_weights(n_eras: int, half_life: float) -> NDArray[np.float64]:

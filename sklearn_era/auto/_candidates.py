@@ -107,6 +107,8 @@ def make_members(
             found = {name: default[name] for name in names}
         elif isinstance(pair, str) and pair in PEERS:
             found = {pair: make_peer(pair, plain, loss.name)}
+        elif isinstance(pair, str) and pair == PLAIN:
+            found = {}  # it is a member in any case
         elif isinstance(pair, str) and pair in default:
             found = {pair: default[pair]}
         elif isinstance(pair, str) and pair in _DEFAULT:
@@ -119,7 +121,7 @@ def make_members(
         else:
             raise ValueError(
                 "members must be 'default', or a list of names of default members "
-                f"({', '.join(_DEFAULT)}, or 'default' for all), 'catboost', "
+                f"({', '.join(_DEFAULT)}, or 'default' for all), 'plain', 'catboost', "
                 f"'lightgbm', and pairs of a name and a model; got {pair!r}."
             )
         if twice := found.keys() & members.keys():

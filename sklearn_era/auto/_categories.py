@@ -117,12 +117,15 @@ def columns_of(
 
 
 def text_as_categories(X: Any) -> Any:
-    """Return a copy of a data frame in which columns of text are categorical."""
+    """Return a copy of a data frame in which columns of text are categorical. A column
+    of text and numbers is neither, and left for the boosters to refuse.
+    """
     made: dict[Any, Any] = {}
     for j, (name, dtype) in enumerate(zip(X.columns, X.dtypes, strict=True)):
         if tables.holds_text(dtype) and str(dtype)[:4].lower() not in ("cate", "enum"):
             values = tables.as_categories(_safe_indexing(X, j, axis=1), name)
-            if any(isinstance(x, str) for x in values):
+            kinds = {isinstance(x, str) for x in values if x is not None}
+            if kinds == {True}:
                 made[name] = values
     if made and hasattr(X, "hstack"):
         polars: Any = narwhals.get_native_namespace(X)

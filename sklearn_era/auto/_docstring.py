@@ -38,7 +38,8 @@ DOC = """The average of models for {task}, weighted by eras that they have not s
         members are 'linear', 'additive', 'symmetric', 'level', 'large', 'leaves_4' and
         'last_levels'. There is at most one for each 50 rows. With fewer than six eras
         there is no member that uses eras, and with losses whose best prediction is no
-        mean, no linear model. Boosters of CatBoost and LightGBM get categories and
+        mean, no linear model. The plain model is a member in any case, whether 'plain'
+        is in the list or not. Boosters of CatBoost and LightGBM get categories and
         weights as other boosters do, and the number of trees that is best in folds; a
         model file cannot hold them, but pickle can.
     time_budget : float, default=None

@@ -2,7 +2,6 @@
 
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from functools import partial
 from numbers import Real
 from typing import Any, ClassVar, Self
@@ -15,6 +14,7 @@ from sklearn.model_selection import KFold
 from sklearn.utils import column_or_1d, get_tags
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.class_weight import compute_class_weight
+from sklearn.utils.validation import validate_data
 
 from .._era_arguments import eras_by_name
 from .._era_axes import keep_pair, known_order, read_again
@@ -24,7 +24,7 @@ from .._era_routing import PredictsByEra, ask, prepares_by_era, score
 from .._eras import EncodedEras, read_eras
 from .._fit_attributes import restores_on_failure
 from .._progress import Progress
-from .._scikit_learn import check_sample_weight
+from .._scikit_learn import check_sample_weight, names_checked_once
 from .._tables.columns import check_collected
 from .._tables.no_value import no_value_noted, warn_of_no_value
 from .._tables.target import check_values
@@ -40,7 +40,7 @@ from ..model_selection._search_scores import prediction
 from ._candidates import FIRST, PLAIN, make_members, uses_eras
 from ._categories import Columns, beside, columns_of, encode
 from ._docstring import DOC
-from ._losses import Loss, loss_of
+from ._losses import Loss, check_size, loss_of
 from ._member_search import PlainModelError, Rows, Search, at_stage, fit_members
 from ._update import TakesInEras
 from ._weights import LeftOut, error_of_mean, keep, promising
@@ -102,7 +102,8 @@ class _AutoEra(TakesInEras, PredictsByEra, BaseEstimator):
             Their targets and eras, or the name of the column of eras. Times and groups
             are two names, a frame of two columns, or a tuple of two arrays.
         sample_weight : array-like of shape (n_samples,), default=None
-            Weights of rows, in fits and losses.
+            Weights of rows, in fits and losses. Rows are left out if all of their era,
+            or of their group, have weight 0.
 
         Returns
         -------
@@ -149,18 +150,18 @@ class _AutoEra(TakesInEras, PredictsByEra, BaseEstimator):
                 raise
         self.era_order_ = "ordered" if are_ordered else "unordered"
         self.__dict__.pop("update_log_", None)
-        self._known_eras = encoded.labels
         keep_pair(self, encoded)
-        if encoded.groups is not None:
-            self._known_groups = encoded.groups.labels
         return self
 
     def _fit_and_weigh(
-        self, plain: BaseEstimator, rows: Rows, are_ordered: bool,
+        self, plain: BaseEstimator, every: Rows, are_ordered: bool,
         deadline: float | None, progress: Progress,
     ) -> None:  # fmt: skip
-        """Fit members in folds, weigh them, and fit members with weight to all rows."""
-        X, y, eras, _, encoded = rows
+        """Fit members in folds, weigh them, and fit members with weight to all rows,
+        each time without the rows of eras without weight.
+        """
+        kept = every.encoded.rows_with_weight(every.sample_weight)
+        X, y, _, _, encoded = rows = every.take(kept)
         loss = loss_of(plain)
         plain, columns = columns_of(
             plain, self.members, rows, are_ordered, self.encode_categories
@@ -171,11 +172,7 @@ class _AutoEra(TakesInEras, PredictsByEra, BaseEstimator):
             n_jobs=n_jobs, progress=progress,
         )  # fmt: skip
         with _out_of_era.quiet_folds(n_jobs) as empty:
-            folds = _out_of_era.split_eras(
-                self.cv, X, y, encoded, are_ordered, "AutoEra", tests_half=True,
-                groups=encoded.codes if are_ordered else eras, horizon=self.horizon,
-                group=self.group,
-            )  # fmt: skip
+            folds = self._split(every, kept, are_ordered)
             members = make_members(
                 plain, self.members, loss, y.size, encoded.labels.size, are_ordered,
                 steps_of(self.horizon, encoded.labels),
@@ -193,17 +190,13 @@ class _AutoEra(TakesInEras, PredictsByEra, BaseEstimator):
         dropped = search.left_out([x for x in search.found if x not in search.names])
         # With a gap, targets of neighbouring eras overlap, and rows leak.
         if search.leaves_groups_out():  # later times alone tell more, if not of groups
-            alone = replace(encoded, groups=None, pair=None)
-            of_times = rows._replace(eras=alone.decode(), encoded=alone)
-            later = _out_of_era.split_eras(
-                self.cv, X, y, alone, are_ordered, "AutoEra", tests_half=True,
-                horizon=self.horizon,
-            )  # fmt: skip
+            later = self._split(every.of_times(), kept, are_ordered)
             names = promising(of_eras, loss)
             alike = {name: with_order(made[name], "ordered") for name in names}
             with _out_of_era.quiet_folds(n_jobs):
-                last = start(alike, rows=of_times, folds=later[-1:], by_eras=True)
-                of_rows, more = last.run().left_out(), last.seconds
+                times = rows.of_times()
+                last = start(alike, rows=times, folds=later[-1:], by_eras=True).run()
+                of_rows, more = last.left_out(), last.seconds
             seconds |= {name: seconds[name] + more[name] for name in more}
         elif by_eras and not getattr(self.cv, "gap", 0):
             alike = {
@@ -224,6 +217,19 @@ class _AutoEra(TakesInEras, PredictsByEra, BaseEstimator):
         self.cv_results_["fit_time"] = np.array([*times, sum(times)])
         tested = np.concatenate([test for _, test in folds])
         self.era_labels_ = encoded.take(tested).labels
+        self._known_eras = encoded.labels
+        if encoded.groups is not None:
+            self._known_groups = encoded.groups.labels
+
+    def _split(self, every: Rows, kept: NDArray[Any], are_ordered: bool) -> list[Any]:
+        """Return the folds of the rows `kept`, as their places among these."""
+        X, y, eras, _, encoded = every
+        folds = _out_of_era.split_eras(
+            self.cv, X, y, encoded, are_ordered, "AutoEra", tests_half=True,
+            groups=encoded.codes if are_ordered else eras, rows=kept,
+            horizon=self.horizon, group=self.group,
+        )  # fmt: skip
+        return [[np.searchsorted(kept, part) for part in fold] for fold in folds]
 
     def _fit_members(
         self, models: dict[str, Any], columns: Columns, rows: Rows
@@ -241,10 +247,9 @@ class _AutoEra(TakesInEras, PredictsByEra, BaseEstimator):
             return more if name in self._encoded else columns.of(name)
 
         self.members_ = fit_members(models, X_of, y, eras, weights, self.n_jobs)
-        _out_of_era.take_attributes(self, next(iter(self.members_.values())))
-        if self._encoded:  # the user's columns are those of the encoder
-            names = "n_features_in_", "feature_names_in_"
-            _out_of_era.take_attributes(self, self.encoder_, names)
+        first = next(iter(self.members_.values()))
+        _out_of_era.take_attributes(self, first, ["classes_"])
+        validate_data(self, columns.X, skip_check_array=True)  # its number and names
 
     def _columns_of(self, X: Table) -> Callable[[str], Any]:
         """Return a function from a member's name to X as that member takes it."""
@@ -307,7 +312,10 @@ class _AutoEra(TakesInEras, PredictsByEra, BaseEstimator):
         are_numbers = isinstance(self, RegressorMixin)
         check_values(y, are_numbers=are_numbers)
         y = column_or_1d(np.asarray(y), warn=True)
-        return y.astype(np.float64) if are_numbers else y
+        if are_numbers:
+            y = y.astype(np.float64)
+            check_size(y)
+        return y
 
     def _weights_of(
         self, X: Table, y: NDArray[Any], sample_weight: ArrayLike | None
@@ -349,12 +357,14 @@ class _AutoEra(TakesInEras, PredictsByEra, BaseEstimator):
         if method == "predict" and hasattr(self, "classes_"):
             p = self._ask("predict_proba", X, eras)
             return self.classes_[p.argmax(axis=1)]
-        parts, X_of = [], self._columns_of(X)
-        for name, model in self.members_.items():
-            uses = getattr(model, "era_effects", None) is not None
-            known = eras if uses or prepares_by_era(model) else None
-            found = ask(model, method, X_of(name), known)
-            parts.append(self.weights_[name] * found)
+        parts = []
+        with names_checked_once(self, X):
+            X_of = self._columns_of(X)
+            for name, model in self.members_.items():
+                uses = getattr(model, "era_effects", None) is not None
+                known = eras if uses or prepares_by_era(model) else None
+                found = ask(model, method, X_of(name), known)
+                parts.append(self.weights_[name] * found)
         return np.sum(parts, axis=0)
 
     def __sklearn_tags__(self) -> Any:

@@ -26,6 +26,16 @@ class Loss(NamedTuple):
         return self.function(y, predicted)
 
 
+def check_size(y: Rows) -> None:
+    """Raise ValueError if a finite target exceeds single precision."""
+    largest, most = np.abs(y).max(initial=0.0), np.finfo(np.float32).max.item()
+    if most < largest < np.inf:  # others are refused as infinite
+        raise ValueError(
+            f"y has targets of up to {largest:.3g}, out of the range of single "
+            f"precision ({most:.2g}), in which trees are grown; divide y by a constant."
+        )
+
+
 def loss_of(plain: BaseEstimator) -> Loss:
     """Return the `Loss` of a plain model; raise ValueError if it has no known name."""
     if not isinstance(plain.loss, str):

@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -57,6 +57,20 @@ class Rows(NamedTuple):
     eras: Any
     sample_weight: NDArray[np.float64] | None
     encoded: EncodedEras
+
+    def take(self, rows: NDArray[np.intp]) -> "Rows":
+        """Return some rows; without a copy, if these are all."""
+        if rows.size == self.y.size:
+            return self
+        X, y, eras, weights, encoded = self
+        X, y, eras = (_safe_indexing(x, rows) for x in (X, y, eras))
+        weights = None if weights is None else weights[rows]
+        return Rows(X, y, eras, weights, encoded.take(rows))
+
+    def of_times(self) -> "Rows":
+        """Return the rows with times alone as eras, without groups."""
+        alone = replace(self.encoded, groups=None, pair=None)
+        return self._replace(eras=alone.decode(), encoded=alone)
 
 
 def fit_members(

@@ -17,7 +17,7 @@ from sklearn.utils.validation import (
 from .._era_labels import as_objects, find, join, ranks
 from .._era_routing import take_fitted_columns
 from .._fit_attributes import restores_on_failure
-from .._scikit_learn import check_sample_weight
+from .._scikit_learn import check_sample_weight, names_checked_once
 from .._tables.target import check_y
 from .._typing import Eras, Table
 from .._warnings import warn_user
@@ -77,7 +77,8 @@ class TakesInEras:
         sample_weight = self._weights_of(X, y, sample_weight)
         log = self.__dict__.get("update_log_", [])
         loss = loss_of(self._plain_model())
-        with config_context(enable_metadata_routing=False):
+        routing = config_context(enable_metadata_routing=False)
+        with routing, names_checked_once(self, X):
             entry = _update_average(self, X, y, eras, sample_weight, loss)
         self.update_log_ = [*log, entry]
         return self
@@ -94,13 +95,15 @@ def _update_average(
     eras, encoded = model._read(eras, X)
     y = check_y(y, model)
     weights = check_sample_weight(sample_weight, X, dtype=np.float64)
-    labels = encoded.labels
-    at = find(known, labels)
-    is_new = at < 0
+    given, kept = encoded.labels, encoded.rows_with_weight(weights)  # as in the fit
+    every = Rows(X, y, eras, sample_weight, encoded).take(kept)
+    X, y, eras, _, encoded = every
+    weights, labels = weights[kept], encoded.labels
+    is_new = find(known, labels) < 0
     rows = np.flatnonzero(is_new[encoded.codes])
     X_new, y_new, eras_new = _safe_indexing(X, rows), y[rows], eras[rows]
     codes, weights = encoded.codes[rows], weights[rows]
-    _check_new(model, labels, is_new, y, weights)
+    _check_new(model, given, labels[is_new], y)
     before = LeftOut(**model._left_out)
     groups, asked = None, np.arange(rows.size)
     if encoded.groups is not None:
@@ -123,7 +126,7 @@ def _update_average(
     entry |= _compare(losses, np.unique(before.codes).size)
     refit, X_of = False, model._columns_of(X_new)
     if entry["p_value"] < _LEAST_P_VALUE:
-        refit = {*range(known.size)} <= {*at.tolist()}
+        refit = {*range(known.size)} <= {*find(known, given).tolist()}
         if not refit:
             warn_user(
                 f"The loss in {len(entry['eras'])} new eras, {entry['loss']:.4g}, is "
@@ -144,7 +147,6 @@ def _update_average(
     )
     entry["weights"] = {name: w for name, w in model.weights_.items() if w > 0}
     if refit:
-        every = Rows(X, y, eras, sample_weight, encoded)
         # Models of before have no encoder.
         is_encoded = vars(model).get("encoder_") is not None
         is_ordered = model.era_order_ == "ordered"
@@ -160,24 +162,23 @@ def _update_average(
 
 
 def _check_new(
-    model: BaseEstimator, labels: NDArray[Any], is_new: NDArray[Any], y: Any,
-    weights: Any,
-) -> None:  # fmt: skip
-    """Raise ValueError unless there are new eras with weight, which lie after all known
-    eras (if ordered), and y has known classes alone.
+    model: BaseEstimator, given: NDArray[Any], new: NDArray[Any], y: Any
+) -> None:
+    """Raise ValueError unless the eras `given` have `new` ones with weight, which lie
+    after all known eras (if ordered), and y has known classes alone.
     """
-    if not is_new.any():
+    if (find(model._known_eras, given) >= 0).all():
         raise ValueError(
-            f"eras holds {labels.size} eras, all of which the model has seen; pass "
+            f"eras holds {given.size} eras, all of which the model has seen; pass "
             "rows of an era that is new, or call fit."
         )
-    if not weights.any():
+    if not new.size:
         raise ValueError(
             "sample_weight is 0 in all new eras, so that they show nothing; pass "
             "weights above 0."
         )
     if model.era_order_ == "ordered":
-        known, new = model._known_eras, labels[is_new]
+        known = model._known_eras
         of_known, of_new = ranks(known, new)
         if (first := min(of_new)) < of_known[-1]:
             early = new[of_new.index(first)]

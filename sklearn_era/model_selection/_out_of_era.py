@@ -160,12 +160,14 @@ def check_rows(
     return X, y, *read(eras, X, era_order, name)
 
 
-def check_enough(eras: EncodedEras, are_ordered: bool, name: str) -> None:
+def check_enough(
+    eras: EncodedEras, are_ordered: bool, name: str, kind: str = "label(s)"
+) -> None:
     """Raise ValueError if there are too few eras to train on some and test others."""
     n_eras = eras.labels.size
     if n_eras < 2 + are_ordered:
         raise ValueError(
-            f"eras holds {n_eras} label(s) (n_samples={eras.codes.size}), and {name} "
+            f"eras holds {n_eras} {kind} (n_samples={eras.codes.size}), and {name} "
             "tests on eras that a model has not seen: pass the labels of three or more,"
             " or of two with era_order='unordered'."
         )
@@ -226,22 +228,39 @@ def check_folds(model: BaseEstimator, eras: EncodedEras, are_ordered: bool) -> N
 
 def split_eras(
     cv: Any, X: Any, y: Any, eras: EncodedEras, are_ordered: bool, name: str, *,
-    groups: Any = None, **folds: Any,
+    groups: Any = None, rows: NDArray[np.intp] | None = None, **folds: Any,
 ) -> list[Any]:  # fmt: skip
     """Return a list of folds, each with rows to train on and rows to test, by the
     splitter `cv` or, if it is a number or None, by `folds_of_eras` with the keywords
-    `folds`.
+    `folds`. Folds have only the given `rows`, those of eras with weight; numbers of
+    folds are of these eras, and a splitter's fold that tests none of them is left out.
     """
+    if rows is None:
+        rows = np.arange(eras.codes.size)
     if cv is None or isinstance(cv, Integral):
-        check_enough(eras, are_ordered, name)
-        groups, cv = None, folds_of_eras(cv, eras, are_ordered, **folds)
+        known = eras.take(rows)
+        kind = "label(s)" if rows.size == eras.codes.size else "era(s) with weight"
+        check_enough(known, are_ordered, name, kind)
+        cv = check_cv(folds_of_eras(cv, known, are_ordered, **folds))
+        split = cv.split(known.codes, groups=known.codes)
+        return [tuple(rows[x] for x in fold) for fold in split]
     cv = check_cv(cv, y)
     groups = groups_for(cv, eras, eras.codes if groups is None else groups)
     params = {"groups": groups} if takes(cv.split, "groups") else {}
     try:
-        return list(cv.split(X, y, **params))
+        given = list(cv.split(X, y, **params))
     except ValueError as error:  # of a splitter's argument, whose labels are eras here
         raise ValueError(re.sub(r"\Agroups has", "eras has", str(error))) from error
+    if rows.size == eras.codes.size:
+        return given
+    kept = [tuple(x[np.isin(x, rows)] for x in map(np.asarray, fold)) for fold in given]
+    kept = [fold for fold in kept if fold[1].size]
+    if not kept:
+        raise ValueError(
+            "cv: sample_weight is 0 in all rows that its folds test; pass folds that "
+            "test eras with weight."
+        )
+    return kept
 
 
 def groups_for(cv: Folds, eras: EncodedEras, groups: ArrayLike | None) -> Any:

@@ -216,7 +216,8 @@ multimetric_, classes_, n_features_in_, feature_names_in_ :
         **params : dict of str to object
             For `fit`, scorers and splitter, as metadata are routed. Without routing,
             `groups` goes to the splitter, all else to `fit`, and `sample_weight` to
-            scorers, too. Eras and weights of a pipeline go to its last step.
+            scorers, too: eras without weight are not tested. Eras and weights of a
+            pipeline go to its last step.
 
         Returns
         -------

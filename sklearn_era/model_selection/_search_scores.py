@@ -74,6 +74,13 @@ class ScorerByEra:
         if asks_for_eras(self.scorer):
             params["eras"] = era_codes
         order = np.argsort(era_codes, kind="stable")
+        if (weights := params.get("sample_weight")) is not None:
+            order = order[(np.bincount(era_codes, weights) > 0)[era_codes[order]]]
+            if not order.size:
+                raise ValueError(
+                    "cv: sample_weight is 0 in all rows that a fold tests; pass folds "
+                    "that test eras with weight."
+                )
         codes, starts = np.unique(era_codes[order], return_index=True)
         parts, found = np.split(order, starts[1:]), []
         for part, model, X_part in _asked_once(estimator, X, parts):

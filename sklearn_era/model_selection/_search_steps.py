@@ -22,11 +22,10 @@ from .._era_routing import takes
 from .._progress import Progress
 from .._warnings import listed
 from ._out_of_era import (
-    check_enough,
     check_folds,
     fit_arguments,
-    folds_of_eras,
     groups_for,
+    split_eras,
 )
 from ._search_errors import mean_and_safe_error, mean_over_folds
 from ._search_scores import ScorerByEra, of_classes, tabulate, warn_of_undefined
@@ -71,13 +70,11 @@ class SearchByEra(GridSearchCV):
 
     def _check_eras(self, eras: Any, X: Any) -> Any:
         """Return checked labels of eras; set `era_order_`, and `_eras`, encoded."""
-        name, splits_eras = "EraSearchCV", self._splits_eras()
+        name = "EraSearchCV"
         labels, encoded, is_ordered = read_known(eras, X, self.era_order, name)
         self._eras = encoded
         keep_pair(self, encoded)
         self.era_order_ = "ordered" if is_ordered else "unordered"
-        if splits_eras:
-            check_enough(encoded, is_ordered, name)
         check_folds(self, encoded, is_ordered)
         metric = getattr(self.scoring, "_score_func", None)
         if (aggregation := getattr(metric, "aggregation", "mean")) != "mean":
@@ -97,21 +94,22 @@ class SearchByEra(GridSearchCV):
         where they are taken; set `cv` to folds of eras if it is a number.
         """
         eras, is_routed = params["eras"], _routing_enabled()
+        weights = params.get("sample_weight")
         if not is_routed:
             params = {name: x for name, x in params.items() if name != "eras"}
         routed = super()._get_routed_params_for_fit(params)
         of_fit, of_split = routed.estimator.fit, routed.splitter.split
         if not is_routed:
-            weights = of_fit.pop("sample_weight", None)
+            of_fit.pop("sample_weight", None)
             of_fit |= fit_arguments(self.estimator, eras, weights)
         codes, groups = self._eras.codes, self._eras.groups
         known = codes if groups is None else EraColumns([codes, groups.codes])
         routed.scorer.score["era_codes"] = known
         if self._splits_eras():
-            of_split["groups"] = codes
             # In place of scikit-learn's folds of rows.
-            self.cv = folds_of_eras(
-                self.cv, self._eras, self.era_order_ == "ordered", gap=self.gap,
+            self.cv = split_eras(
+                self.cv, codes, None, self._eras, self.era_order_ == "ordered",
+                "EraSearchCV", rows=self._eras.rows_with_weight(weights), gap=self.gap,
                 horizon=self.horizon, group=self.group, tests_half=True,
             )  # fmt: skip
         elif of_split.get("groups") is None and (

@@ -549,6 +549,14 @@ def test_slips_get_a_sentence(model, match):
         model.fit(X, Y, eras=ERAS)
 
 
+def test_the_plain_model_may_be_listed():
+    for members in (["plain"], ["plain", *TWO], [*TWO, "plain"]):
+        model = auto(members).fit(X, Y, eras=ERAS)
+        expected = auto([x for x in members if x != "plain"]).fit(X, Y, eras=ERAS)
+        assert model.weights_ == pytest.approx(expected.weights_)
+        np.testing.assert_allclose(model.predict(X), expected.predict(X))
+
+
 def test_members_are_drawn():
     pyplot = pytest.importorskip("matplotlib.pyplot")
     model = auto([("ridge", Ridge())]).fit(X, Y, eras=ERAS)
@@ -682,11 +690,53 @@ def test_classes_that_the_fit_lacks_are_refused():
         model.update(X, classes, eras=ERAS)
 
 
-def test_eras_without_weight_count_for_nothing():
-    weights = np.where(np.isin(ERAS, [3, 15]), 0.0, 1.0)
-    model = auto(TWO[:1]).fit(X, Y, eras=ERAS, sample_weight=weights)
-    assert np.isnan(model.era_scores_).sum() == 3  # of the last era
+@pytest.mark.parametrize(("params", "lacking"), [
+    ({}, [3, 15]), ({}, [12, 13, 14, 15]), ({}, range(8)),
+    ({"era_order": "unordered"}, [3, 15]),
+    ({"cv": EraWalkForwardSplit(4, test_size=2)}, [3, 14, 15]),
+    ({"cv": GroupKFold(4)}, [3, 15]),
+    ({"cv": list(GroupKFold(4).split(X, groups=ERAS))}, [3, 7, 11, 15]),
+])  # fmt: skip
+def test_eras_without_weight_count_for_nothing(params, lacking):
+    """They are no eras for numbers of folds; folds of splitters lack their rows."""
+    weights = np.where(np.isin(ERAS, lacking), 0.0, 1.0)
+    model = auto(["level", *TWO[:1]], **params)
+    model.fit(X, Y, eras=ERAS, sample_weight=weights)
+    kept, expected = np.flatnonzero(weights), clone(model)
+    if (cv := params.get("cv")) is not None:
+        folds = cv if isinstance(cv, list) else [*cv.split(X, groups=ERAS)]
+        folds = [[np.flatnonzero(np.isin(kept, x)) for x in fold] for fold in folds]
+        expected.set_params(cv=[fold for fold in folds if fold[1].size])
+    fit(expected, kept, sample_weight=weights[kept])
+    assert not {*model.era_labels_} & {*lacking}
     assert np.isfinite(model.cv_results_["mean_era_score"]).all()
+    assert model.weights_ == pytest.approx(expected.weights_)
+    assert model.era_labels_.tolist() == expected.era_labels_.tolist()
+    np.testing.assert_allclose(model.predict(X), expected.predict(X))
+
+
+def test_too_few_eras_with_weight_are_refused():
+    with pytest.raises(ValueError, match=r"holds 1 era\(s\) with weight .n_samples=60"):
+        auto().fit(X, Y, eras=ERAS, sample_weight=1.0 * (ERAS == 3))
+    train, test = ERAS < 8, ERAS == 15
+    model = auto(TWO, cv=[(np.flatnonzero(train), np.flatnonzero(test))])
+    with pytest.raises(ValueError, match="cv: sample_weight is 0 in all rows that its"):
+        model.fit(X, Y, eras=ERAS, sample_weight=1.0 * (ERAS < 15))
+
+
+def test_an_era_without_weight_is_new_to_an_update():
+    """Also where the rows of all eras are passed, for a refit."""
+    old, weights = ERAS < 13, 1.0 * ~np.isin(ERAS, [3, 12])
+    expected = fit(auto(["level"]), old & (weights > 0))
+    model = fit(auto(["level"]), old, sample_weight=weights[old])
+    with pytest.raises(ValueError, match="sample_weight is 0 in all new eras"):
+        update(model, old, sample_weight=weights[old])
+    changed = np.where(ERAS < 12, Y, 5 + X[:, 1])
+    for one in (model, expected):
+        one.update(X, changed, eras=ERAS, sample_weight=1.0 * (ERAS != 3))
+        assert one.update_log_[0]["eras"] == [12, 13, 14, 15]
+        assert one.update_log_[0]["refit"]
+    np.testing.assert_allclose(model.predict(X), expected.predict(X))
 
 
 def test_targets_of_any_container():
@@ -696,6 +746,19 @@ def test_targets_of_any_container():
         assert (model.predict(X) == expected.predict(X)).all()
     with pytest.warns(DataConversionWarning, match="column-vector"):
         clone(expected).fit(X, Y[:, np.newaxis], eras=ERAS)
+
+
+@pytest.mark.parametrize("loss", ["squared_error", "absolute_error", "gamma"])
+@pytest.mark.parametrize("size", [1e39, 1e200, 1e308])
+def test_targets_beyond_single_precision_are_refused(loss, size):
+    y, model = np.linspace(0.1, 1, Y.size), AutoEraRegressor(Regressor(loss=loss))
+    with pytest.raises(ValueError, match=r"y has targets of up to .*; divide y by a c"):
+        model.fit(X, -size * y, eras=ERAS)
+    model = fit(AutoEraRegressor(PLAIN, members=[]), ERAS < 12, 1e37 * y)
+    with pytest.raises(ValueError, match=re.escape(f"up to {size:.3g}, out of")):
+        update(model, ERAS >= 12, size * y)
+    with pytest.raises(ValueError, match="infinity"):
+        model.fit(X, np.where(y > 0.5, np.inf, y), eras=ERAS)
 
 
 def test_members_that_use_eras_have_no_folds_of_rows():
@@ -845,6 +908,64 @@ def test_text_of_all_types_is_categories(kind):
     assert len(caught) == 1
     assert model.encoder_ is not None or model.weights_["leaves_4"] == 0
     assert r2_score(y, model.predict(table)) > 0.5
+
+
+@pytest.mark.parametrize("kinds", ["frame array", "frame list", "array frame"])
+@pytest.mark.parametrize("AutoEra", [AutoEraRegressor, AutoEraClassifier])
+def test_columns_without_names_are_one_warning(kinds, AutoEra):
+    """In the name of the average, beside an encoder and models of the user, too."""
+    frame = pd.DataFrame({"a": X[:, 0], "b": np.arange(Y.size) % 30})
+    make = {
+        "frame": pd.DataFrame,
+        "array": np.array,
+        "list": lambda x: x.values.tolist(),
+    }
+    of_fit, other = (make[kind] for kind in kinds.split())
+    Booster, own, y = Regressor, Ridge(), Y
+    if AutoEra is AutoEraClassifier:
+        Booster, own, y = Classifier, LogisticRegression(), (Y > 0).astype(int)
+    plain = Booster(categorical_features=[1], **SMALL)
+    model = AutoEra(plain, members=["level", "leaves_4", ("own", own)])
+    old, new = ERAS < 15, ERAS == 15
+    model.fit(of_fit(frame[old]), y[old], eras=ERAS[old])
+    model.members_["own"] = clone(own).fit(of_fit(frame), y)  # of any weight
+    model.weights_["own"] = 0.5
+    has = "does not have valid" if kinds[0] == "f" else "has"
+    message = f"X {has} feature names, but {AutoEra.__name__} was fitted with"
+    asked = [
+        lambda: model.predict(other(frame)),
+        lambda: model.predict(other(frame), eras=ERAS),
+        lambda: model.update(other(frame[new]), y[new], eras=ERAS[new]),
+    ]
+    for ask in asked:
+        with pytest.warns(UserWarning, match=message) as caught:
+            ask()
+        assert len(caught) == 1
+
+
+@pytest.mark.parametrize("library", ["pandas", "polars"])
+@pytest.mark.parametrize("encode", ["auto", True])
+@pytest.mark.parametrize("values", [[1.5, "n/a"], [1.5, 2.5, None, "n/a"], [True, "a"]])
+def test_text_among_numbers_is_refused_as_by_a_booster(library, encode, values):
+    column = np.resize(np.array(values, dtype=object), Y.size)
+    table = pd.DataFrame({"a": X[:, 0], "b": column})
+    if library == "polars":
+        b = pl.Series(column.tolist(), dtype=pl.Object)
+        table = pl.DataFrame({"a": X[:, 0], "b": b})
+    message = f"X: column 'b' is not numeric: .* '{values[-1]}'. Encode it as numbers"
+    model = auto(encode_categories=encode)
+    for fit in (PLAIN.fit, partial(model.fit, eras=ERAS)):
+        with pytest.raises(ValueError, match=message):
+            fit(table, Y)
+
+
+def test_text_that_is_numbers_is_numbers():
+    column = np.resize(np.array([1.5, "2.5", 3], dtype=object), Y.size)
+    table = pd.DataFrame({"a": X[:, 0], "b": column})
+    model = auto(["leaves_4"]).fit(table, Y, eras=ERAS)
+    expected = clone(model).fit(table.astype(float), Y, eras=ERAS)
+    found = model.predict(table)
+    np.testing.assert_allclose(found, expected.predict(table.astype(float)))
 
 
 @pytest.mark.filterwarnings("ignore:X has columns of more than")

@@ -238,3 +238,19 @@ def test_a_horizon_of_one_is_as_before():
     assert one.weights_ == other.weights_
     assert_array_equal(one.predict(X), other.predict(X))
     assert loss_of(PLAIN).name == "squared_error"
+
+
+@pytest.mark.parametrize("group", ["new", "known"])
+def test_times_and_groups_without_weight_count_for_nothing(group):
+    has_weight = ~np.isin(week, [5, N_WEEKS - 1]) & (shop != 3)
+    model = AutoEraRegressor(PLAIN, members=["leaves_4", "level"], group=group)
+    expected = clone(model).fit(X[has_weight], y[has_weight], eras=ERAS[has_weight])
+    model.fit(X, y, eras=ERAS, sample_weight=2.0 * has_weight)
+    assert_array_equal(model.era_labels_, expected.era_labels_)
+    asked = ERAS[shop != 3]
+    found, expected = (x.predict(X[shop != 3], eras=asked) for x in (model, expected))
+    assert_allclose(found, expected)
+    search = EraSearchCV(LEVELS, {"max_leaf_nodes": [4]}, group=group)
+    search.fit(X, y, eras=ERAS, sample_weight=1.0 * has_weight)
+    assert not {*search.era_labels_} & {*DATES[[5, N_WEEKS - 1]].to_numpy()}
+    assert np.isfinite(search.era_scores_).all()

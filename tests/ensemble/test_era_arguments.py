@@ -302,6 +302,22 @@ def test_places_that_the_columns_of_eras_move_are_refused(
         assert_array_equal(other, expected)
 
 
+@pytest.mark.parametrize("make", [pd.DataFrame, pl.DataFrame, pa.table])
+@pytest.mark.parametrize("model", [
+    Regressor(max_iter=2), EraForestRegressor(2), AutoEraRegressor(members=[]),
+    EraSearchCV(Regressor(max_iter=2), {"max_depth": [2]}),
+], ids=lambda model: type(model).__name__)  # fmt: skip
+def test_a_column_named_twice_is_refused(make, model):
+    columns = {f"x{j}": X[:, j] for j in range(3)} | OF_ROWS
+    for eras in (["month", "month"], ["place", "month", "month"]):
+        with pytest.raises(ValueError, match=r"eras=\[.* names column 'month' twice;"):
+            model.fit(make(columns), Y, eras=eras)
+    labels = make({"a": [0.0, 1.0, 2.0], "b": [0.0, 0.0, 1.0]})
+    if isinstance(model, EraForestRegressor):  # a label a row, though also a name
+        model.fit(labels, [0.0, 1.0, 2.0], eras=["a", "b", "a"])
+        assert model.era_labels_.tolist() == ["a", "b"]
+
+
 @pytest.mark.parametrize("cls", [Regressor, EraForestRegressor])
 def test_integers_by_position_are_warned_of(cls):
     for labels in (CODES + 1, (CODES + 1).astype(str)):

@@ -262,6 +262,30 @@ def test_classes_may_lack_in_a_fold():
     assert search.era_scores_[0, 0] == pytest.approx(expected)
 
 
+@pytest.mark.parametrize(("params", "tested"), [
+    ({}, [7, 8, 9]), ({"cv": 2, "era_order": "unordered"}, [0, 1, *range(4, 10)]),
+    ({"cv": EraWalk(3, test_size=2)}, range(6, 10)), ({"gap": 1}, [7, 8, 9]),
+    ({"cv": GroupKFold(4)}, [0, 1, *range(4, 10)]),
+    ({"cv": list(GroupKFold(4).split(X, groups=eras))}, [0, 1, *range(4, 10)]),
+])  # fmt: skip
+@pytest.mark.parametrize("scoring", [None, "accuracy"])
+def test_eras_without_weight_are_not_tested(params, tested, scoring):
+    model, weights = LogisticRegression(), 1.0 * ~np.isin(eras, [2, 3, 10, 11])
+    search = EraSearchCV(model, {"C": [0.1]}, scoring=scoring, **params)
+    rows = X, (y > 0).astype(int)
+    if isinstance(params.get("cv"), EraWalk):  # the last fold tests none
+        with pytest.raises(
+            ValueError, match="cv: sample_weight is 0 in all rows that a fold"
+        ):
+            clone(search).set_params(error_score="raise").fit(
+                *rows, eras=eras, sample_weight=weights
+            )
+        return
+    search.fit(*rows, eras=eras, sample_weight=weights)
+    assert search.era_labels_.tolist() == [*tested]
+    assert np.isfinite(search.era_scores_).all()
+
+
 @pytest.mark.parametrize("in_pipeline", [False, True])
 def test_eras_and_weights_go_to_fit_and_scores(in_pipeline):
     rng = np.random.default_rng(1)

@@ -120,8 +120,17 @@ def check_numbers(
     is_text = isinstance(table, np.ndarray) and table.dtype.kind in "OUSTmM"
     if is_text and table.ndim == 2 and not isinstance(error, TypeError):
         names = range(table.shape[1])
+    is_mixed = "uniformly strings or numbers" in str(error)  # by the encoder
     for j, name in enumerate(names):
         values = _safe_indexing(table, j, axis=1)
+        if is_mixed and is_category is not None and is_category[j]:
+            known = {*as_categories(values, name)} - {None}
+            kinds = {isinstance(x, str) for x in known}
+            if len(kinds) == 2:
+                raise ValueError(
+                    f"X: column {name!r} has categories of text and others of numbers: "
+                    "make text of all of them."
+                ) from error
         is_date = holds_dates(values.dtype)
         # Dates have no common type with numbers, but each column does convert.
         to_blame = is_date and not isinstance(error, ValueError)

@@ -10,7 +10,7 @@ from ..._era_labels import find
 from ..._eras import Array, EncodedEras
 from ...effects import Intercepts, intercepts_of
 from .._exchange import ALONE, Exchange
-from .era_values import shrink, values_of_eras
+from .era_values import eras_with_weight, shrink, values_of_eras
 from .group_intercepts import GroupIntercepts
 from .level_forecast import follow_levels, forecast_levels
 
@@ -87,20 +87,23 @@ class EraIntercepts:
 def settle_intercepts(
     estimator: BaseEstimator, effects: Intercepts, series: Array, is_estimated: bool
 ) -> Array:
-    """Set an estimator's intercepts and forecast; return the forecast's change."""
+    """Set an estimator's intercepts and forecast; return the forecast's change. Eras
+    without weight are as unknown ones: none is a step in time, and all are forecast.
+    """
+    has_weight = eras_with_weight(series)
+    known = series[:, has_weight]
     if effects._estimates:
-        groups = np.unique(estimator._era_patterns, axis=0, return_inverse=True)[1]
+        patterns = estimator._era_patterns[has_weight]
+        groups = np.unique(patterns, axis=0, return_inverse=True)[1].reshape(-1)
         paths = None if is_estimated else getattr(estimator, "_era_level", None)
-        intercepts, paths = follow_levels(
-            series[0], series[1], groups.reshape(-1), paths
-        )
+        of_known, paths = follow_levels(known[0], known[1], groups, paths)
         estimator._era_level = paths
         forecast = forecast_levels(paths, np.array([effects.horizon]))[0]
     else:
-        intercepts = shrink(series)
-        has_weight = ~np.isnan(series[1]).all(axis=1)
-        forecast = effects._forecast_weights(has_weight) @ intercepts
-        intercepts[~has_weight] = forecast
+        of_known = shrink(known)
+        forecast = effects._forecast_weights(len(of_known)) @ of_known
+    intercepts = np.tile(forecast, (has_weight.size, 1))
+    intercepts[has_weight] = of_known
     step = forecast - estimator._era_forecast
     estimator._era_series, estimator._era_intercepts = series, intercepts
     estimator._era_forecast = forecast

@@ -1,6 +1,7 @@
 """The values of eras: Newton steps of their intercepts, variances and shrinkage."""
 
 import numpy as np
+from numpy.typing import NDArray
 from sklearn._loss.loss import (
     BaseLoss,
     HalfBinomialLoss,
@@ -61,6 +62,11 @@ def values_of_eras(
         series[0, :, k] = intercepts[:, k] + step
         series[1, :, k] = np.divide(s2, H, out=np.full(n_eras, np.nan), where=H > 0)
     return series
+
+
+def eras_with_weight(series: Array) -> NDArray[np.bool_]:
+    """Return whether eras have weight, by their `values_of_eras`."""
+    return ~np.isnan(series[1]).all(axis=1)
 
 
 def shrink(series: Array) -> Array:

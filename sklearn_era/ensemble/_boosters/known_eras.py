@@ -17,6 +17,7 @@ from ..._eras import EncodedEras, read_eras
 from ..._typing import Eras, Table
 from ..._warnings import warn_user
 from ...effects import Intercepts, intercepts_of
+from .era_values import eras_with_weight
 from .group_intercepts import group_steps
 from .level_forecast import forecast_levels
 
@@ -51,11 +52,13 @@ def in_eras(estimator: BaseEstimator, X: Table, eras: Eras | None) -> Any:
     known, labels = estimator._era_labels, given.labels
     at = find(known, labels)
     _warn_of_misspelt(labels[at < 0].tolist(), known.tolist())
+    has_weight = eras_with_weight(estimator._era_series)
+    at[~has_weight[at]] = -1  # forecast, as unknown ones
     of_labels = np.zeros((labels.size, estimator._era_forecast.size))
     if hasattr(estimator, "_era_level"):
         effects = intercepts_of(estimator)
         assert effects is not None  # as there are levels
-        n_ahead = horizons(known, labels, effects.horizon)
+        n_ahead = horizons(known[has_weight], labels, effects.horizon)
         ahead = forecast_levels(estimator._era_level, n_ahead)
         of_labels += ahead - estimator._era_forecast
     intercepts = estimator._era_intercepts - estimator._era_forecast

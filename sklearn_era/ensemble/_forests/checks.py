@@ -84,6 +84,17 @@ def check_forest_eras(
             check_splittable(eras.labels, eras.counts, plan)
 
 
+def what_trees_draw(
+    forest: BaseEstimator, n_samples: int, era_columns: list[EncodedEras]
+) -> tuple[str, list[int]]:
+    """Return what trees draw from, and how many there are by each column of eras."""
+    if forest.bootstrap == "within_eras":
+        return "rows of the largest era", [int(x.counts.max()) for x in era_columns]
+    if forest.bootstrap == "whole_eras":
+        return "eras", [eras.labels.size for eras in era_columns]
+    return "rows", [n_samples]
+
+
 def check_bootstrap(
     forest: BaseEstimator, n_samples: int, era_columns: list[EncodedEras]
 ) -> None:
@@ -99,16 +110,11 @@ def check_bootstrap(
         return
     if forest.max_samples is None or isinstance(forest.max_samples, float):
         return
-    n_available, what = n_samples, "rows"
-    if forest.bootstrap == "within_eras":
-        what = "rows of the largest era"
-        n_available = min(int(eras.counts.max()) for eras in era_columns)
-    elif forest.bootstrap == "whole_eras":
-        n_available, what = min(eras.labels.size for eras in era_columns), "eras"
-    if forest.max_samples > n_available:
+    what, available = what_trees_draw(forest, n_samples, era_columns)
+    if forest.max_samples > min(available):
         raise ValueError(
-            f"max_samples={forest.max_samples} is more than the {n_available} {what}; "
-            "lower it, or use a share such as 0.5."
+            f"max_samples={forest.max_samples} is more than the {min(available)} {what}"
+            "; lower it, or use a share such as 0.5."
         )
 
 

@@ -11,6 +11,7 @@ from sklearn.utils.parallel import Parallel, delayed
 
 from ..._eras import Array
 from ..._warnings import warn_user
+from .checks import what_trees_draw
 
 
 class OutOfBagMixin(gradient_boosting.BaseHistGradientBoosting):
@@ -29,10 +30,18 @@ class OutOfBagMixin(gradient_boosting.BaseHistGradientBoosting):
         means = self._predict_out_of_bag(training, n_threads)
         is_known = ~np.isnan(means[:, 0])
         if not is_known.all():
+            columns, remedy = training.era_columns, "Grow more trees."
+            what, numbers = what_trees_draw(self, is_known.size, columns)
+            if max(numbers) == 1:
+                remedy = (
+                    f"More trees are no help: bootstrap={self.bootstrap!r} draws all "
+                    f"rows, as the number of {what} is 1. Pass more rows or eras, or "
+                    "set another bootstrap."
+                )
             warn_user(
                 f"{np.count_nonzero(~is_known)} of {is_known.size} rows were drawn for "
                 f"every one of the {len(self._predictors)} trees: they have no out-of-"
-                "bag prediction (NaN) and no part in the scores. Grow more trees."
+                f"bag prediction (NaN) and no part in the scores. {remedy}"
             )
         if is_classifier(self):
             y_true, y_pred = self._out_of_bag_classes(training, means, is_known)

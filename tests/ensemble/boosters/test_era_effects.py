@@ -199,23 +199,31 @@ def test_a_step_of_the_intercepts_is_that_of_the_equations(target):
     ("exponential", 1, np.array([1, 2, 4, 8]) / 15)])  # fmt: skip
 def test_forecast_weighs_the_eras(forecast, n_eras, weights):
     effects = Intercepts(forecast, n_eras)
-    assert effects._forecast_weights(np.full(4, True)) == pytest.approx(weights)
-    has_weight = np.array([True, False, True, True, True])
-    expected = np.insert(weights, 1, 0.0)
-    assert effects._forecast_weights(has_weight) == pytest.approx(expected)
+    assert effects._forecast_weights(4) == pytest.approx(weights)
 
 
-@pytest.mark.parametrize("effects", ["intercept", Intercepts("last", 1)])
-def test_an_era_without_weight_is_not_known(effects):
+@pytest.mark.parametrize("effects", [
+    "intercept", Intercepts("last", 1), Intercepts("mean"), Intercepts("exponential"),
+    Intercepts("auto"), Intercepts("auto", horizon=2)])  # fmt: skip
+@pytest.mark.parametrize("lacking", [[19], [7, 8, 19]])
+def test_an_era_without_weight_is_not_known(effects, lacking):
+    """The forecast is that without its rows, and counts from the last with weight."""
     rng = np.random.default_rng(0)
-    X, eras = rng.normal(size=(600, 2)), np.repeat(np.arange(6), 100)
-    y = X[:, 0] + 2.0 * eras
-    model = Regressor(era_effects=effects, max_iter=5)
-    model.fit(X, y, eras=eras, sample_weight=1.0 * (eras < 5))
-    found = model.predict(X, eras=np.full(600, 5))
-    assert_array_equal(found, model.predict(X))
-    assert_array_equal(found, model.predict(X, eras=np.full(600, 9)))
-    assert model.predict(X, eras=eras)[:100].mean() < found.mean() - 1.0
+    X, eras = rng.normal(size=(1200, 2)), np.repeat(np.arange(20), 60)
+    y = X[:, 0] + 2.0 * np.cumsum(rng.normal(size=20))[eras]
+    has_weight = ~np.isin(eras, lacking)
+    model = Regressor(era_effects=effects, max_iter=3, min_samples_leaf=1000)
+    model.fit(X, y, eras=eras, sample_weight=1.0 * has_weight)
+    rows = X[has_weight], y[has_weight]
+    without = clone(model).fit(*rows, eras=eras[has_weight])
+    for asked in (None, 7, 19, 20, 30):
+        of_rows = None if asked is None else np.full(1200, asked)
+        expected = without.predict(X, eras=of_rows)
+        np.testing.assert_allclose(model.predict(X, eras=of_rows), expected)
+        if asked != 7 and not hasattr(model, "_era_level"):
+            assert_array_equal(model.predict(X, eras=of_rows), model.predict(X))
+    assert model.era_intercepts_[19] == model._era_forecast
+    assert np.ptp(model.predict(X, eras=eras)) > 1.0
 
 
 @pytest.mark.parametrize("n_rows", [1, 20])

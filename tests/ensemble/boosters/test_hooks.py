@@ -236,6 +236,8 @@ DATES = pd.date_range("2024-01-01", periods=5)
     (pa.table({"a": range(5), "b": pa.array(DATES)}), "column 'b' .* datetime64"),
     (pa.table({"a": range(5), "b": list("xyxyz")}), "column 'b' .*to float: 'x'"),
     (np.array([*"xyxyz"], object)[:, None], "column 0 is .*'x'. .* categorical_featu"),
+    (pd.DataFrame({"a": list("xyxyz"), "b": [1, None, "x", 2, 3]}, dtype="category"),
+     "column 'b' has categories of text and others of numbers: make text of all"),
     (pl.LazyFrame({"a": range(5)}), r"lazy frame, .* pass X.collect\(\)"),
 ])  # fmt: skip
 @BOTH

@@ -99,6 +99,23 @@ def test_rows_without_a_prediction_or_weight_have_no_score():
         assert np.isfinite(forest.oob_score_)
 
 
+@pytest.mark.parametrize(("bootstrap", "make_eras", "remedy"), [
+    ("whole_eras", lambda e: 0 * e, "More .*'whole_eras' draws .* number of eras is 1"),
+    ("whole_eras", lambda e: {"a": 0 * e, "b": 0 * e}, "More trees.*of eras is 1. Pas"),
+    ("within_eras", lambda e: np.arange(e.size), "More .* of the largest era is 1"),
+    ("whole_eras", lambda e: e, "Grow more trees"),
+    ("whole_eras", lambda e: {"a": 0 * e, "b": e}, "Grow more trees"),
+    ("rows", lambda e: 0 * e, "Grow more trees"),
+])  # fmt: skip
+@pytest.mark.parametrize("make", [regressor, classifier])
+def test_what_helps_rows_that_all_trees_draw(make, bootstrap, make_eras, remedy):
+    X, y, eras = make_data()
+    y = y if make is regressor else make_classes(y)
+    forest = make(n_estimators=2, bootstrap=bootstrap, oob_score=True)
+    with pytest.warns(UserWarning, match=rf"in the scores\. {remedy}"):
+        forest.fit(X, y, eras=make_eras(eras))
+
+
 def test_a_score_of_ones_own():
     X, y, eras = make_data()
     forest = regressor(n_estimators=40, oob_score=mean_absolute_error)
