@@ -40,7 +40,9 @@ N_JOBS_CONSTRAINTS: list[Any] = [
 _running = threading.local()
 
 _PERIOD = 0.02  # seconds or more by which a number of threads is judged
-_LOST_ON_IDLE = 20  # processors that a process loses in a second to the system alone
+_LOST_ON_IDLE = 50  # processors that a process loses in a second to the system alone
+# Trials of more threads take a twentieth of the time; those of fewer, a fortieth.
+_TIME_OF_TRIALS = {True: 20, False: 40}
 
 
 @functools.cache
@@ -125,9 +127,9 @@ class IterationThreads:
         if self._before is not None:
             n, pace_before, seconds_before = self._before
             is_more, is_faster = self._n > n, pace < pace_before
-            # Trials that fail take a twentieth of the time.
+            waits = is_more != is_faster  # more threads, or fewer
             cost = max(seconds, seconds_before) if is_faster else seconds
-            self._due[is_more != is_faster] = now + 20 * cost
+            self._due[waits] = now + _TIME_OF_TRIALS[waits] * cost
             self._n, self._before = self._n if is_faster else n, None
             return
         n_more, n_fewer = min(2 * self._n, self._n_all), self._n // 2

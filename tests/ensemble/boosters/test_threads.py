@@ -130,7 +130,8 @@ def test_fewer_threads_where_other_programs_take_processors(monkeypatch):
     machine.rate = 200
     assert machine.run(threads, 60)[4] > 60 * 0.9
     machine.paces, machine.rate = {2: 1.0, 1: 2.0, 4: 2.0}, 200
-    assert machine.run(threads, 200)[2] > 200 * 0.75  # trials of 1 and of 4
+    machine.run(threads, 200)
+    assert machine.run(threads, 200)[2] > 200 * 0.8  # the rest are trials of 1 and 4
     machine.paces = busy
     monkeypatch.setenv("OMP_DYNAMIC", "false")
     assert machine.run(IterationThreads(4, **options), 9)[4] >= 9
