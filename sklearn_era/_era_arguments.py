@@ -16,7 +16,8 @@ from sklearn.utils.validation import _num_samples
 
 from ._era_columns import label_columns
 from ._eras import EncodedEras, encode_eras, read_eras
-from ._tables.columns import check_collected, list_columns
+from ._tables.checks import check_collected, check_table
+from ._tables.columns import list_columns
 from ._typing import Eras, Table
 from ._warnings import did_you_mean, warn_user
 
@@ -100,6 +101,8 @@ def take_era_column(X: Table, eras: Any) -> tuple[Any, Any]:
     check_collected(X)
     if not names_columns(eras, X):
         return X, eras
+    check_table(X)
+    check_collected(X, by_column=True)
     try:
         frame = narwhals.from_native(X, eager_only=True, pass_through=True)
     except narwhals.exceptions.DuplicateError as error:

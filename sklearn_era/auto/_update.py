@@ -19,6 +19,7 @@ from .._era_labels import as_objects, find, join, label_texts, ranks
 from .._era_routing import take_fitted_columns
 from .._fit_attributes import restores_on_failure
 from .._scikit_learn import check_sample_weight, names_checked_once
+from .._tables.checks import check_table
 from .._tables.target import check_y
 from .._typing import Eras, Table
 from .._warnings import listed, warn_user
@@ -73,6 +74,7 @@ class TakesInEras:
         check_is_fitted(self)
         if eras is None or y is None:
             raise ValueError("update needs targets and eras: pass X, y and eras=...")
+        check_table(X)
         if _num_samples(X) == 0:
             raise ValueError("X has no rows: pass the rows of an era that is new.")
         X, eras = take_fitted_columns(self, X, eras)

@@ -452,3 +452,31 @@ def test_lazy_frames_are_refused(estimator):
     for given in (eras, "a"):
         with pytest.raises(ValueError, match=r"X is a lazy frame, .* pass X\.collect"):
             estimator.fit(X, np.arange(12.0), eras=given)
+    with pytest.raises(
+        ValueError, match=r"^eras is a lazy frame, .* eras\.collect\(\)"
+    ):
+        estimator.fit(np.ones((12, 1)), np.arange(12.0), eras=X)
+    dask = pytest.importorskip("dask.dataframe")
+    frame = dask.from_pandas(pd.DataFrame({"a": eras, "b": 1.0}), npartitions=2)
+    with pytest.raises(
+        ValueError, match=r"^eras is a lazy frame, .* eras\.compute\(\)"
+    ):
+        estimator.fit(np.ones((12, 1)), np.arange(12.0), eras=frame[["a"]])
+    with pytest.raises(ValueError, match=r"^X is a lazy frame, .* X\.compute\(\)"):
+        estimator.fit(frame, np.arange(12.0), eras="a")
+
+
+@pytest.mark.parametrize("transformer", [
+    EraStandardScaler(), EraRankTransformer(), EraTargetEncoder(),
+    EraNeutralizer(["x0"]), EraTargetTransformer(),
+], ids=lambda x: type(x).__name__)  # fmt: skip
+def test_what_is_no_table_is_refused(transformer):
+    frame, eras = pd.DataFrame({"x0": np.arange(12.0), "x1": 1.0}), np.arange(12) // 4
+    kinds = {"series": frame.x0, "dict": frame.to_dict("list")}
+    kinds["list of dicts"] = frame.to_dict("records")
+    for kind, X in kinds.items():
+        for given in (eras, "x0"):
+            with pytest.raises(
+                ValueError, match=f"^X is a {kind}, and a table is need"
+            ):
+                transformer.fit(X, np.arange(12.0), eras=given)
