@@ -31,6 +31,8 @@ def check_table(X: Any, name: str = "X") -> None:
     table: a series, a dict or a list of dicts.
     """
     check_collected(X, name)
+    if hasattr(type(X), "toarray"):  # a sparse matrix, perhaps also a dict
+        return
     if isinstance(X, Mapping):
         is_row = not any(map(np.ndim, X.values()))
         what, instead = "dict", f"pd.DataFrame({f'[{name}]' if is_row else name})"

@@ -138,9 +138,10 @@ class EraFitMixin(InterceptUpdatesMixin, EraScoringMixin):
         if names_columns(eras, X) and X_val is not None and eras_val is None:
             eras_val = eras
         X, eras = take_era_column(X, eras)
-        X_val, eras_val = take_era_column(X_val, eras_val)
+        val = {"name": "eras_val", "X_name": "X_val"}
+        X_val, eras_val = take_era_column(X_val, eras_val, **val)
         warn_of_row_order(eras, X)
-        warn_of_row_order(eras_val, X_val, "eras_val", "X_val")
+        warn_of_row_order(eras_val, X_val, **val)
         y, sample_weight, eras = self._arrays_of_fit(X, y, sample_weight, eras)
         check_table(X_val, "X_val")
         if y_val is not None:
