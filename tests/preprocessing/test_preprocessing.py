@@ -11,7 +11,13 @@ from scipy.stats import norm, rankdata
 from sklearn import config_context
 from sklearn.base import clone
 from sklearn.compose import make_column_transformer
-from sklearn.linear_model import LinearRegression, Ridge
+from sklearn.linear_model import (
+    GammaRegressor,
+    LinearRegression,
+    PoissonRegressor,
+    Ridge,
+    TweedieRegressor,
+)
 from sklearn.metrics import r2_score
 from sklearn.model_selection import GroupKFold, cross_validate
 from sklearn.pipeline import make_pipeline, make_union
@@ -440,6 +446,25 @@ def test_a_column_without_numbers_is_refused_by_its_name(transformer, name, tabl
     message = r"^X: column 'x0', .* it holds \{\}: float\(\) argument must be a string"
     with pytest.raises(TypeError, match=message):  # of scikit-learn's type
         clone(transformer).fit(np.array([[{}, 1]] * 12), eras=eras)
+
+
+@pytest.mark.parametrize("regressor", [
+    Booster(loss="poisson"), Booster(loss="gamma"), PoissonRegressor(),
+    GammaRegressor(), TweedieRegressor(power=1.5),
+], ids=lambda x: type(x).__name__)  # fmt: skip
+def test_losses_of_amounts_name_the_transformer_that_shifts_them(regressor):
+    rows, eras, y = np.ones((12, 1)), np.arange(12) // 4, np.arange(1.0, 13)
+    message = (
+        r"\by\b.*: the EraTargetTransformer shifts y, .* below 0\. Pass .* loss, or "
+    )
+    with pytest.raises(ValueError, match=message):
+        EraTargetRegressor(regressor).fit(rows, y, eras=eras)
+    for target, given in ((-y, eras), (y, eras[1:])):
+        with pytest.raises(ValueError, match=r"^(?!.*shifts)"):
+            EraTargetRegressor(regressor).fit(rows, target, eras=given)
+    scaled = EraTargetTransformer(with_centering=False)
+    model = EraTargetRegressor(regressor, scaled).fit(rows, y, eras=eras)
+    assert (model.predict(rows) > 0).all()
 
 
 @pytest.mark.parametrize("estimator", [
