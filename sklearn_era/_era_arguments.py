@@ -1,6 +1,6 @@
 """How eras are passed: by keyword, as labels, columns of labels or names of columns."""
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Hashable
 from dataclasses import replace
 from functools import wraps
 from inspect import signature, unwrap
@@ -16,7 +16,8 @@ from sklearn.utils.validation import _num_samples
 
 from ._era_columns import label_columns
 from ._eras import EncodedEras, encode_eras, read_eras
-from ._tables.columns import check_collected, list_columns
+from ._tables.checks import check_collected, check_table
+from ._tables.columns import list_columns
 from ._typing import Eras, Table
 from ._warnings import did_you_mean, warn_user
 
@@ -70,52 +71,101 @@ def _columns_of(X: Table) -> Any:
     return getattr(X, "column_names", getattr(X, "columns", ()))
 
 
-def names_columns(eras: Any, X: Any) -> bool:
-    """Return whether `eras` names a column, or is a list of columns of the frame X."""
-    if not isinstance(eras, list):
-        return isinstance(eras, str)
-    if not eras or not all(isinstance(x, str) for x in eras):
-        return False
+def names_columns(eras: Any, X: Any, *, name: str = "eras", X_name: str = "X") -> bool:
+    """Return whether `eras` names a column, or is a list of columns of the frame X;
+    raise ValueError for names that fit none, and for others than text or a list.
+    """
+    check_collected(X, X_name)
     columns = [*_columns_of(X)]
-    others = [x for x in eras if x not in columns]
-    if others and len(others) < len(eras) != _num_samples(X):
+    if isinstance(eras, str) or not columns:
+        return isinstance(eras, str)
+    is_array = isinstance(eras, np.ndarray) or hasattr(eras, "get_indexer")
+    if is_array and eras.ndim == 1 and len(eras) < len(columns):
+        given = eras.tolist()
+    elif isinstance(eras, list | tuple):
+        given = [*eras]
+    else:
+        return False
+    are_labels = len(given) == _num_samples(X)
+    if not given or (are_labels and not isinstance(eras, list)):
+        return False
+    if not are_labels:
+        _refuse_levels([eras, *given], columns, name)
+    if not all(isinstance(x, str) for x in given):
+        return False
+    others = [x for x in given if x not in columns]
+    twice = [x for x in columns if given.count(x) > 1]
+    if are_labels:
+        return not (others or twice)
+    if len(others) == len(given):
         raise ValueError(
-            f"eras={eras!r} names {others[0]!r}, which is no column of X."
-            f"{did_you_mean(others[0], columns)}"
+            f"{name} has {len(given)} labels, but {X_name} has {_num_samples(X)} rows, "
+            f"and no column {others[0]!r} that they might name."
+            f"{_hint(others[0], X, X_name)} Pass one label a row, or names of columns "
+            "as a string or a list."
         )
     if others:
-        return False
-    twice = [x for x in columns if eras.count(x) > 1]
-    if twice and len(eras) != _num_samples(X):
         raise ValueError(
-            f"eras={eras!r} names column {twice[0]!r} twice; name it once."
+            f"{name}={given!r} names {others[0]!r}, which is no column of {X_name}."
+            f"{_hint(others[0], X, X_name)}"
         )
-    return not twice
+    if not isinstance(eras, list):
+        raise ValueError(
+            f"{name}, of type {type(eras).__name__}, names columns: pass names as a "
+            f"string or a list, {name}={given!r}."
+        )
+    if twice:
+        raise ValueError(
+            f"{name}={eras!r} names column {twice[0]!r} twice; name it once."
+        )
+    return True
 
 
-def take_era_column(X: Table, eras: Any) -> tuple[Any, Any]:
+def _refuse_levels(given: list[Any], columns: list[Any], name: str) -> None:
+    """Raise ValueError if columns have names of several levels, and one is `given`."""
+    levels = {x for x in columns if isinstance(x, tuple)}
+    for x in given if levels else ():
+        is_name = isinstance(x, tuple) and all(isinstance(y, Hashable) for y in x)
+        if is_name and x in levels:
+            raise ValueError(
+                f"{name} names column {x!r} by a tuple, and only text names one: join "
+                "the levels of names, as by X.columns.map('_'.join)."
+            )
+
+
+def _hint(name: str, X: Any, X_name: str) -> str:
+    """Return the end of a message on a name that no column has: where it may be."""
+    if name in getattr(getattr(X, "index", None), "names", ()):
+        return f" {name!r} is a level of the index: pass {X_name}.reset_index(...)."
+    return did_you_mean(name, [x for x in _columns_of(X) if isinstance(x, str)])
+
+
+def take_era_column(
+    X: Table, eras: Any, *, name: str = "eras", X_name: str = "X"
+) -> tuple[Any, Any]:
     """Return X without the columns that `eras` names, and these columns; if `eras`
     holds labels, return both arguments unchanged.
     """
-    check_collected(X)
-    if not names_columns(eras, X):
+    if not names_columns(eras, X, name=name, X_name=X_name):
         return X, eras
+    check_table(X, X_name)
+    check_collected(X, X_name, by_column=True)
     try:
         frame = narwhals.from_native(X, eager_only=True, pass_through=True)
     except narwhals.exceptions.DuplicateError as error:
         raise ValueError(
-            f"eras={eras!r} names a column, but columns of X have the same name: "
-            "rename them, or pass one label a row."
+            f"{name}={eras!r} names a column, but columns of {X_name} have the same "
+            "name: rename them, or pass one label a row."
         ) from error
     if not isinstance(frame, narwhals.DataFrame):
         raise ValueError(
-            f"eras={eras!r} names a column, but X is {type(X).__name__}, which is no "
-            "data frame: pass one label a row."
+            f"{name}={eras!r} names a column, but {X_name} is {type(X).__name__}, "
+            "which is no data frame: pass one label a row."
         )
     if isinstance(eras, str) and eras not in frame.columns:
         raise ValueError(
-            f"eras={eras!r} names no column of X, whose columns are "
-            f"{list_columns(frame.columns)}."
+            f"{name}={eras!r} names no column of {X_name}, whose columns are "
+            f"{list_columns(frame.columns)}.{_hint(eras, X, X_name)}"
         )
     return frame.drop(eras).to_native(), frame[eras].to_native()
 

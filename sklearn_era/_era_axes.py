@@ -11,7 +11,6 @@ from ._era_calendar import are_dates
 from ._era_columns import EraColumns, label_columns
 from ._era_labels import Labels, as_objects, categories_of, kind_of
 from ._eras import EncodedEras, are_ordered, check_order, read_eras
-from ._tables.columns import check_collected
 from ._typing import EraOrder, Eras, Table
 
 TIME_FIRST = ("ordered", "unordered")
@@ -41,7 +40,6 @@ def read_axes(
     """Return the axes of labels, which are one column, or a table or a tuple of two.
     `era_order` says which column has an order; with "auto", the labels decide.
     """
-    check_collected(eras, name)
     columns, is_pair = label_columns(eras, name), not isinstance(era_order, str)
     if len(columns) > 2:
         raise ValueError(

@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ._era_labels import Labels
+from ._tables.checks import check_collected
 from ._typing import Eras
 
 
@@ -36,6 +37,7 @@ def label_columns(eras: Eras, name: str = "eras") -> list[LabelColumn]:
     """Return the columns of a table or of a tuple of two arrays. Return anything else
     as one column, which `check_eras` checks later.
     """
+    check_collected(eras, name, by_column=True)
     if isinstance(eras, tuple) and [np.ndim(x) for x in eras] == [1, 1]:
         eras = EraColumns(eras)
     if isinstance(eras, EraColumns):

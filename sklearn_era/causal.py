@@ -17,10 +17,10 @@ from sklearn.utils.multiclass import type_of_target
 
 from ._eras import check_eras, encode_eras
 from ._optional import import_optional
+from ._tables.checks import is_data_frame
 from ._tables.columns import (
     as_matrix,
     choose_columns,
-    is_data_frame,
     list_columns,
     read_columns,
 )

@@ -1,5 +1,6 @@
 """Tables of any kind, read by column.
 
+- ``checks``: what is no table in memory;
 - ``columns``: columns of a table in memory, as numbers or as categories;
 - ``target``: the values of a target;
 - ``parquet``: columns of Parquet files, in batches;

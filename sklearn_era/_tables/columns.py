@@ -16,6 +16,7 @@ from sklearn.utils.validation import (
 )
 
 from .._typing import ColumnChoice, Table
+from .checks import check_collected, check_table, is_data_frame
 
 # Dtypes with so few values that a lookup table of all of them is small.
 SMALL_DTYPES = tuple(map(np.dtype, ("int8", "uint8", "int16", "bool")))
@@ -52,7 +53,7 @@ def read_columns(
             f"{name} is a sparse matrix, and a dense table is needed; pass "
             f"{name}.toarray()."
         )
-    check_collected(X, name)
+    check_table(X, name)
     is_frame = is_data_frame(X) or hasattr(X, "column_names")
     table: Any = as_frame(X) if is_frame else _as_array(X, name)
     n_samples, n_features = table.shape
@@ -83,19 +84,6 @@ def read_columns(
     return columns
 
 
-def is_data_frame(X: Table) -> bool:
-    """Return whether a table is a data frame."""
-    return hasattr(X, "columns") and hasattr(X, "dtypes")
-
-
-def check_collected(X: Table, name: str = "X") -> None:
-    """Raise ValueError for a lazy frame, which has neither rows nor a shape."""
-    if hasattr(type(X), "collect"):
-        raise ValueError(
-            f"{name} is a lazy frame, and its rows are needed; pass {name}.collect()."
-        )
-
-
 def dtypes_of(X: Table) -> list[Any]:
     """Return the dtypes of a frame's or Arrow table's columns, or an array's dtype."""
     types = getattr(getattr(X, "schema", None), "types", [getattr(X, "dtype", "")])
@@ -106,6 +94,8 @@ def as_numeric(X: Any) -> Any:
     """Return a table with columns that are not of numeric dtype as an array of numbers,
     or raise ValueError for a column of text, dates or the like; return any other X.
     """
+    check_table(X)
+    check_collected(X, by_column=True)
     try:
         table = as_frame(X)
     except ValueError:  # lists of different lengths

@@ -79,7 +79,8 @@ class ParquetColumns:
     def check_numeric(self, names: list[str], argument: str = "features") -> None:
         """Check that columns are numeric in all files."""
         types = self._arrow.types
-        kinds = types.is_integer, types.is_floating, types.is_boolean, types.is_null
+        kinds = [types.is_integer, types.is_floating, types.is_boolean, types.is_null]
+        kinds.append(types.is_decimal)
         for file, schema in zip(self._files, self._schemas, strict=True):
             categories = categorical_names(schema)
             for name in names:
@@ -135,6 +136,9 @@ class ParquetColumns:
             return column.to_numpy(zero_copy_only=False)
         if self._arrow.types.is_boolean(column.type):
             column = column.cast(self._arrow.int8())
+        elif self._arrow.types.is_decimal(column.type):
+            # Arrow's numbers of decimals are not the nearest ones; those of text are.
+            column = column.cast(self._arrow.string()).cast(self._arrow.float64())
         values = column.to_numpy(zero_copy_only=False)
         return np.ascontiguousarray(values, dtype=np.float64)
 

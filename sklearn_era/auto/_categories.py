@@ -10,6 +10,7 @@ from sklearn.base import BaseEstimator, clone, is_classifier
 from sklearn.utils import _safe_indexing
 
 from .._tables import columns as tables
+from .._tables.checks import is_data_frame
 from ..preprocessing import EraTargetEncoder
 from ._candidates import PLAIN, quick
 from ._other_packages import LIMITS, PEERS, package_of
@@ -78,7 +79,7 @@ def columns_of(
     no use or is not worth its time, or if trees are constrained by columns.
     """
     X, given = tables.as_frame(rows.X), plain.categorical_features
-    is_frame, from_dtype = tables.is_data_frame(X), isinstance(given, str)
+    is_frame, from_dtype = is_data_frame(X), isinstance(given, str)
     if not from_dtype and given is not None and np.asarray(given).dtype == bool:
         given = np.flatnonzero(given).tolist()
         plain = clone(plain).set_params(categorical_features=given)
@@ -142,7 +143,7 @@ def text_as_categories(X: Any) -> Any:
 def beside(X: Any, encoder: Any, values: Any) -> Any:
     """Return X, as in the encoder's fit, with the encoded `values` as last columns."""
     X = tables.as_frame(X)
-    if not tables.is_data_frame(X):
+    if not is_data_frame(X):
         return np.column_stack([X, values])
     names = [*getattr(encoder, "feature_names_in_", ())]
     if not names:  # of numbers

@@ -25,7 +25,7 @@ from .._eras import EncodedEras, read_eras
 from .._fit_attributes import restores_on_failure
 from .._progress import Progress
 from .._scikit_learn import check_sample_weight, names_checked_once
-from .._tables.columns import check_collected
+from .._tables.checks import check_table
 from .._tables.no_value import no_value_noted, warn_of_no_value
 from .._tables.target import check_values
 from .._typing import Duration, EraOrder, Eras, Estimator, Folds, Seed, Table
@@ -117,9 +117,9 @@ class _AutoEra(TakesInEras, PredictsByEra, BaseEstimator):
             twice, or as :meth:`~sklearn_era.model_selection.EraSearchCV.fit` does.
         """
         self._validate_params()
-        deadline = None
-        if self.time_budget is not None:
-            deadline = time.perf_counter() + self.time_budget
+        budget = self.time_budget
+        deadline = None if budget is None else time.perf_counter() + budget
+        check_table(X)
         _out_of_era.check_divisible(X, "AutoEra")
         plain = self._plain_model()
         plain._validate_params()
@@ -350,7 +350,7 @@ class _AutoEra(TakesInEras, PredictsByEra, BaseEstimator):
     predict = prediction("predict", "targets or classes, by the average")
 
     def _ask(self, method: str, X: Table, eras: Eras | None) -> NDArray[Any]:
-        check_collected(X)
+        check_table(X)
         if eras is not None:
             eras, encoded = self._read(eras, X)
             find(self._known_eras, encoded.labels)  # of their kind

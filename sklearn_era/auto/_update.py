@@ -10,17 +10,19 @@ from sklearn import config_context
 from sklearn.base import BaseEstimator, is_classifier
 from sklearn.utils import _safe_indexing, indexable
 from sklearn.utils.validation import (
+    _num_samples,
     check_consistent_length,
     check_is_fitted,
 )
 
-from .._era_labels import as_objects, find, join, ranks
+from .._era_labels import as_objects, find, join, label_texts, ranks
 from .._era_routing import take_fitted_columns
 from .._fit_attributes import restores_on_failure
 from .._scikit_learn import check_sample_weight, names_checked_once
+from .._tables.checks import check_table
 from .._tables.target import check_y
 from .._typing import Eras, Table
-from .._warnings import warn_user
+from .._warnings import listed, warn_user
 from ._categories import columns_of
 from ._losses import Loss, loss_of
 from ._member_search import Rows, respond
@@ -72,6 +74,9 @@ class TakesInEras:
         check_is_fitted(self)
         if eras is None or y is None:
             raise ValueError("update needs targets and eras: pass X, y and eras=...")
+        check_table(X)
+        if _num_samples(X) == 0:
+            raise ValueError("X has no rows: pass the rows of an era that is new.")
         X, eras = take_fitted_columns(self, X, eras)
         X, y = indexable(X, self._as_target(y))
         sample_weight = self._weights_of(X, y, sample_weight)
@@ -114,8 +119,8 @@ def _update_average(
         # Others have another loss than the groups that the model is for.
         asked = np.flatnonzero((groups < n_known) == (model.group == "known"))
         groups = groups[asked]
-    after = before
-    if weights[asked].any():
+    after, tells = before, bool(weights[asked].any())
+    if tells:
         after = _with_new_eras(
             model, before, _safe_indexing(X_new, asked), y_new[asked], codes[asked],
             weights[asked], eras_new[asked], groups,
@@ -141,10 +146,16 @@ def _update_average(
             members[name] = copy(member)
             new = X_of(name), y_new, eras_new, weights
             members[name]._update_intercepts(*new)
-    new_weights = update_weights(after, shares, loss, model.era_order_ == "ordered")
-    model.weights_ = model.weights_ | dict(
-        zip(before.predicted, new_weights.tolist(), strict=True)
-    )
+    if tells:
+        found = update_weights(after, shares, loss, model.era_order_ == "ordered")
+        new_weights = zip(before.predicted, found.tolist(), strict=True)
+        model.weights_ = model.weights_ | dict(new_weights)
+    else:
+        warn_user(
+            f"No row of the {len(entry['eras'])} new era(s) is of a {model.group} "
+            f"group, which the model is for (group={model.group!r}): their loss is "
+            "unknown, NaN in update_log_, and weights stay as they are."
+        )
     entry["weights"] = {name: w for name, w in model.weights_.items() if w > 0}
     if refit:
         # Models of before have no encoder.
@@ -169,8 +180,9 @@ def _check_new(
     """
     if (find(model._known_eras, given) >= 0).all():
         raise ValueError(
-            f"eras holds {given.size} eras, all of which the model has seen; pass "
-            "rows of an era that is new, or call fit."
+            f"eras holds {given.size} era(s), all of which the model has seen "
+            f"({listed(label_texts(given))}); pass rows of an era that is new, or call "
+            "fit."
         )
     if not new.size:
         raise ValueError(

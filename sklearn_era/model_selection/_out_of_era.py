@@ -26,7 +26,7 @@ from .._era_axes import TIME_FIRST, read_known, read_one
 from .._era_routing import ask, eras_for_prediction, prepares_by_era, routed, takes
 from .._eras import EncodedEras
 from .._progress import QUIET, Progress
-from .._tables.columns import check_collected
+from .._tables.checks import check_collected
 from .._tables.no_value import no_value_noted
 from .._tables.target import check_values
 from .._typing import Duration, EraOrder, Eras, Folds, Table

@@ -15,7 +15,7 @@ from .._era_labels import find
 from .._eras import EncodedEras, read_eras
 from .._fit_attributes import restores_on_failure
 from .._scikit_learn import check_sample_weight
-from .._tables.columns import as_numeric, check_collected
+from .._tables.columns import as_numeric
 from .._typing import Eras, Table
 from .._warnings import warn_user
 
@@ -128,7 +128,6 @@ class EraTransformer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     def _read(
         self, X: Table, eras: Eras | None, *, reset: bool
     ) -> tuple[Array, EncodedEras]:
-        check_collected(X)
         X, eras = take_era_column(X, eras)
         warn_of_row_order(eras, X)
         options: Any = {"ensure_all_finite": "allow-nan", "input_name": "X"}

@@ -1,5 +1,6 @@
 """A regressor of targets that are transformed within the era."""
 
+import re
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -16,6 +17,9 @@ from .._typing import Eras, Estimator, Table
 from ..model_selection import _out_of_era as out_of_era
 from ..model_selection._search_scores import prediction
 from ._scaler import EraTargetTransformer
+
+# In the errors of losses that are for targets above 0, or also for 0.
+_POSITIVE = re.compile(r"(negative|positive) y\b|y are out of the valid range")
 
 
 class EraTargetRegressor(RegressorMixin, MetaEstimatorMixin, BaseEstimator):
@@ -99,9 +103,21 @@ class EraTargetRegressor(RegressorMixin, MetaEstimatorMixin, BaseEstimator):
         if transformer is None:
             transformer = EraTargetTransformer()
         self.transformer_ = clone(transformer).fit(y, **known)
+        least = y.min()
         y = self.transformer_.transform(y, eras=eras)[:, 0]
         params = out_of_era.fit_arguments(regressor, **known)
-        self.regressor_ = out_of_era.fit_rows(regressor, X, y, params)
+        try:
+            self.regressor_ = out_of_era.fit_rows(regressor, X, y, params)
+        except ValueError as error:
+            is_below = y.min() < 0 <= least and _POSITIVE.search(str(error))
+            if not is_below:
+                raise
+            name = type(transformer).__name__
+            raise ValueError(
+                f"{str(error).rstrip('.')}: the {name} shifts y, so "
+                "that some targets are below 0. Pass a regressor of another loss, or "
+                "transformer=EraTargetTransformer(with_centering=False)."
+            ) from error
         out_of_era.take_attributes(self, self.regressor_)
         return self
 

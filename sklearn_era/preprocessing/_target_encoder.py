@@ -25,6 +25,7 @@ from .._fit_attributes import restores_on_failure
 from .._parameter_object import with_parameters
 from .._scikit_learn import check_sample_weight
 from .._tables import columns as tables
+from .._tables.checks import check_table, is_data_frame
 from .._tables.target import check_values
 from .._target_statistics import Cells, cells_of, effects
 from .._typing import Eras, Table
@@ -282,12 +283,12 @@ class EraTargetEncoder(TransformerMixin, BaseEstimator):
         self, X: Any, eras: Eras | None, *, reset: bool
     ) -> tuple[Any, EncodedEras]:
         """Return X as a frame or an array, without eras; and the eras, encoded."""
-        tables.check_collected(X)
+        check_table(X)
         X, eras = take_era_column(X, eras)
         warn_of_row_order(eras, X)
         X = tables.as_frame(X)
         options: dict[str, Any] = {"dtype": None, "ensure_all_finite": "allow-nan"}
-        if is_frame := tables.is_data_frame(X):
+        if is_frame := is_data_frame(X):
             X = X if reset else tables.columns_of_fit(self, X)
             options = {"skip_check_array": True}
         X = validate_data(self, X, reset=reset, **options)

@@ -22,6 +22,7 @@ from sklearn.utils.validation import (
     check_consistent_length,
 )
 
+from .._era_arguments import eras_by_name, take_era_column, warn_of_row_order
 from .._eras import check_eras, read_eras
 from .._fit_attributes import restore_on_failure
 from .._parameter_object import parameter, with_parameters
@@ -84,6 +85,7 @@ class RuleEnsembleClassifier(
     random_state: Any = parameter(None, ["random_state"])
 
     @_fit_context(prefer_skip_nested_validation=True)
+    @eras_by_name
     def fit(
         self, X: Table, y: ArrayLike, sample_weight: ArrayLike | None = None, *,
         eras: Eras | None = None, groups: ArrayLike | None = None,
@@ -98,9 +100,9 @@ class RuleEnsembleClassifier(
             The classes of the rows.
         sample_weight : array-like of shape (n_samples,), default=None
             The weights of the rows. Rows of weight 0 are ignored.
-        eras : array-like of shape (n_samples,), default=None
+        eras : array-like of shape (n_samples,), str or list of str, default=None
             Era of each row, for the rates by era in `rules_`, and the default of
-            `groups`.
+            `groups`; or the name or names of columns of X, which are then no features.
         groups : array-like of shape (n_samples,) or str, default=None
             With a `variance_penalty`: labels of rows that should be treated alike, such
             as the digit in an image of any colour; or the name of a column of X with
@@ -123,13 +125,15 @@ class RuleEnsembleClassifier(
             self._fit(X, y, sample_weight, eras, groups)
         return self
 
-    fit.__wrapped__.__qualname__ = "fit"  # the name in Python's TypeErrors
-
     def _fit(
         self, X: Any, y: Any, sample_weight: ArrayLike | None, eras: Any, groups: Any
     ) -> None:
         """Check the arguments of ``fit``, set rules, and measure them on the rows."""
         rng = check_random_state(self.random_state)
+        if isinstance(groups, str):
+            groups = self._column_of_groups(X, groups)
+        X, eras = take_era_column(X, eras)
+        warn_of_row_order(eras, X)
         values, known_categories = self._columns_of(X, reset=True)
         encoded = None if eras is None else read_eras(eras, X)
         labels = self._group_labels(X, eras, groups)
@@ -217,15 +221,17 @@ class RuleEnsembleClassifier(
             )
         return X_binned
 
+    @staticmethod
+    def _column_of_groups(X: Any, groups: str) -> Any:
+        if groups not in getattr(X, "columns", ()):
+            raise ValueError(
+                f"groups={groups!r} is no column of X; pass the name of one, or a "
+                "label a row."
+            )
+        return X[groups]
+
     def _group_labels(self, X: Any, eras: Eras, groups: Any) -> NDArray[Any] | None:
         """Return rows' groups for the variance term; None if there is no penalty."""
-        if isinstance(groups, str):
-            if groups not in getattr(X, "columns", ()):
-                raise ValueError(
-                    f"groups={groups!r} is no column of X; pass the name of one, or a "
-                    "label a row."
-                )
-            groups = X[groups]
         if groups is not None:
             groups = check_eras(groups, X, name="groups")
         if self.variance_penalty == 0:

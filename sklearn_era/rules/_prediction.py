@@ -11,6 +11,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import Bunch
 from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
+from .._era_arguments import take_era_column, without_era_column
 from .._era_labels import label_texts
 from .._eras import EncodedEras, read_eras
 from .._optional import import_optional
@@ -62,6 +63,7 @@ class RulePredictionMixin(BaseEstimator):
         self, X: Table, *, reset: bool
     ) -> tuple[NDArray[np.float64], list[NDArray[np.float64] | None]]:
         """Return X as numbers, categories as codes, with columns in the order of X."""
+        X = X if reset else without_era_column(self, X)
         found: Any = self._preprocess_X(X, reset=reset)
         values, known_categories = found if reset else (found, [])
         if np.isinf(values).any():  # bins need finite edges
@@ -136,8 +138,9 @@ class RulePredictionMixin(BaseEstimator):
         X : array-like of shape (n_samples, n_features)
         y : array-like of shape (n_samples,)
         sample_weight : array-like of shape (n_samples,), default=None
-        eras : array-like of shape (n_samples,), default=None
-            The rows, their classes and weights, and their eras, for rates by era.
+        eras : array-like of shape (n_samples,) or str, default=None
+            The rows, their classes and weights, and their eras, for rates by era, or
+            the name of their column in X.
         as_frame : bool, default=False
             Whether to return a data frame, with a row a rule.
 
@@ -166,6 +169,7 @@ class RulePredictionMixin(BaseEstimator):
         MissingPackageError
             If pandas is not installed, with ``as_frame=True``.
         """
+        X, eras = take_era_column(X, eras)
         X_binned = self._binned(X)
         y = check_y(y, self)
         check_consistent_length(X_binned, y)

@@ -582,7 +582,10 @@ def test_new_eras_are_scored_and_weighed():
     np.testing.assert_allclose(weights, 1 / 9)
     assert sum(model.weights_.values()) == pytest.approx(1)
     assert not entry["refit"]
-    with pytest.raises(ValueError, match=r"all of which the model has seen"):
+    message = (
+        r"^eras holds 15 era\(s\), all of which the model has seen \(0, 1, .* 4, …\)"
+    )
+    with pytest.raises(ValueError, match=message):
         update(model, ERAS != 12)
     assert len(model.update_log_) == 1
     assert "update_log_" not in vars(fit(model, ERAS < 12))
@@ -671,14 +674,16 @@ def with_level():
     ({"sample_weight": lambda y: 0 * y}, "at least one non-zero number"),
     ({"y": lambda y: np.where(y > 0, np.nan, y)}, "contains NaN"),
     ({"eras": lambda codes: None}, "update needs targets and eras"),
-], ids=["text", "early", "weights", "y", "none"])  # fmt: skip
+    (dict.fromkeys(["X", "y", "eras"], lambda x: x[:0]), "^X has no rows: "),
+], ids=["text", "early", "weights", "y", "none", "empty"])  # fmt: skip
 def test_what_an_update_cannot_take_in(change, match, with_level):
     new, model = ERAS >= 12, pickle.loads(with_level)
     before = pickle.dumps(model)
     given = {"y": Y[new], "eras": ERAS[new], "sample_weight": np.ones(new.sum())}
+    given["X"] = X[new]
     given |= {name: make(given[name]) for name, make in change.items()}
     with pytest.raises(ValueError, match=match):
-        model.update(X[new], **given)
+        model.update(**given)
     assert pickle.dumps(model) == before
 
 

@@ -177,7 +177,10 @@ def test_updates_take_in_times_and_groups():
     error = y[last] - model.predict(X[last], eras=rows[last])
     assert np.mean(error**2) < 0.5 * y[last].var()
     before, only_new = model.weights_, ERAS.assign(shop="later " + ERAS.shop)
-    model.update(X[last], y[last], eras=only_new[last])  # none of the groups asked for
+    with pytest.warns(
+        UserWarning, match=r"^No row of the 1 new era\(s\) is of a known "
+    ):
+        model.update(X[last], y[last], eras=only_new[last])
     entry = model.update_log_[-1]
     assert np.isnan(entry["loss"])
     assert (entry["p_value"], model.weights_) == (1, before)
@@ -186,6 +189,20 @@ def test_updates_take_in_times_and_groups():
     assert "later s1" in level["groups"]
     model.update(X, y, eras=ERAS.assign(week=ERAS.week + pd.Timedelta("350D")))
     assert model._known_eras.size == 32
+
+
+def test_known_groups_do_not_move_the_weights_of_a_model_for_new_ones():
+    old, model = week < 13, AutoEraRegressor(PLAIN, members=["level", "linear"])
+    model.fit(X[old], y[old], eras=ERAS[old])
+    model.weights_ = dict(zip(model.weights_, (0.2, 0.3, 0.5), strict=True))
+    before = dict(model.weights_)
+    with pytest.warns(
+        UserWarning, match="^No row .* new group.*weights stay"
+    ) as caught:
+        model.update(X[~old], y[~old], eras=ERAS[~old])
+    assert len(caught) == 1
+    assert model.weights_ == before
+    assert np.datetime64(DATES[15]) in model.members_["level"].era_intercepts_["times"]
 
 
 def test_classifiers_searches_and_intervals_take_both():

@@ -18,6 +18,7 @@ from sklearn_era.ensemble import HistGradientBoostingClassifier as Classifier
 from sklearn_era.ensemble import HistGradientBoostingRegressor as Regressor
 from sklearn_era.model_files import load_model, save_model
 from sklearn_era.model_selection import EraSearchCV, EraWalkForwardSplit
+from sklearn_era.preprocessing import EraStandardScaler
 
 RNG, CODES = np.random.default_rng(0), np.repeat(np.arange(6), 40)
 X, Y = RNG.normal(size=(240, 3)), RNG.normal(size=240)
@@ -261,6 +262,51 @@ def test_a_name_of_no_column_is_refused(data, message):
     pipeline = make_pipeline(StandardScaler(), Regressor())
     with pytest.raises(ValueError, match="'week' names a column, but X is ndarray"):
         pipeline.fit(frame, Y, histgradientboostingregressor__eras="week")
+
+
+FRAME = pd.DataFrame(X, columns=[*"abc"]).assign(week=CODES, shop=CODES % 2)
+LEVELS = FRAME.set_axis(pd.MultiIndex.from_product([["t"], FRAME.columns]), axis=1)
+LIST = r"pass names as a string or a list, eras=\['week', 'shop'\]\.$"
+NONE = r"^eras has {} labels, but X has 240 rows, and no column '{}' that they might "
+NO_NAMES = {
+    "a tuple": (FRAME, ("week", "shop"), f"^eras, of type tuple, names col.*: {LIST}"),
+    "an array": (FRAME, np.array(["week", "shop"]), f"ndarray, names columns: {LIST}"),
+    "an index": (FRAME, FRAME.columns[3:], f"of type Index, names columns: {LIST}"),
+    "none": (FRAME, ["wek"], NONE.format(1, "wek") + r"name\. Did you mean 'week'\?"),
+    "none of two": (FRAME, ("wek", "shp"), NONE.format(2, "wek")),
+    "others": (FRAME, ["week", "shp"], r"'shp', which is no column .* mean 'shop'\?"),
+    "text": (FRAME, "wek", "^eras='wek' names no column.* Did you mean 'week'"),
+    "polars": (pl.DataFrame({"week": CODES}), ["x"], NONE.format(1, "x")),
+    "labels": (FRAME, [*MONTHS, *MONTHS], NONE.format(12, "nov")),
+    "an index level": (FRAME.set_index("week"), "week", "'week' is a level of the ind"),
+    "of levels": (FRAME.set_index("week"), ["week", "shop"], r"pass X\.reset_index"),
+    "levels": (LEVELS, ("t", "week"), r"^eras names column \('t', 'week'\) by a tuple"),
+    "levels in a list": (LEVELS, [("t", "week")], "by a tuple, and only text names"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("data", "eras", "message"), NO_NAMES.values(), ids=NO_NAMES)
+@pytest.mark.parametrize("model", [
+    Regressor(max_iter=2), EraForestRegressor(2), AutoEraRegressor(members=[]),
+    EraSearchCV(Ridge(), {}), EraStandardScaler(),
+], ids=lambda model: type(model).__name__)  # fmt: skip
+def test_names_that_fit_no_column_say_how_to_name_one(model, data, eras, message):
+    with pytest.raises(ValueError, match=message):
+        model.fit(data, Y, eras=eras)
+
+
+def test_names_of_validation_eras_are_refused_as_such():
+    message = "^eras_val has 1 labels, but X_val has 240 rows, and no column 'wek'"
+    given = {"X_val": FRAME, "y_val": Y, "eras_val": ["wek"]}
+    with pytest.raises(ValueError, match=message):
+        Regressor().fit(FRAME, Y, eras="week", **given)
+
+
+def test_text_of_a_label_a_row_is_no_name():
+    rows = FRAME[:2].assign(y=[0.0, 1.0])
+    for eras in (("week", "shop"), ["week", "x"], np.array(["a", "shop"])):
+        model = EraStandardScaler().fit(rows, eras=eras)
+        assert model.era_labels_.tolist() == sorted(eras)
 
 
 @pytest.mark.parametrize(("name", "by_place", "by_name"), [

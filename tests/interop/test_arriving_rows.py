@@ -146,6 +146,12 @@ REFUSED = {
     "numbers for text": (ROWS.assign(t=1), "'t' holds 1"),
     "no column": (ROWS.drop(columns="x"), "now missing:\n- x"),
     "lazy frame": (pl.DataFrame(plain()).lazy(), r"lazy frame, .* pass X\.collect\(\)"),
+    "row": (ROWS.iloc[0], r"^X is a series, .* pass df\.iloc\[\[0\]\] for a row"),
+    "column": (ROWS.x, r"^X is a series, .* df\[\['a'\]\] for a column"),
+    "polars column": (pl.Series([1.0]), r"^X is a series, .* pass df\[\[0\]\] for"),
+    "dict": (JSON, r"^X is a dict, .* pass pd\.DataFrame\(\[X\]\)"),
+    "dict of lists": (plain(), r"^X is a dict, .* pass pd\.DataFrame\(X\)"),
+    "dicts": ([JSON, JSON], r"^X is a list of dicts, .* pass pd\.DataFrame\(X\)"),
 }  # fmt: skip
 
 
@@ -182,6 +188,30 @@ def test_what_cannot_be_read_is_refused_by_name(fitted, kind):
     for model in fitted:
         with pytest.raises(ValueError, match=message):
             answer(model, rows)
+
+
+@pytest.mark.parametrize("model", MODELS, ids=NAMES)
+def test_a_fit_refuses_what_is_no_table(model):
+    y, kinds = LABELS if is_classifier(model) else Y, {"list of dicts": "records"}
+    tells = r"X is a {}, and a table is needed; pass pd\.DataFrame\(X\)\."
+    is_inside = {"estimator", "regressor"} & {*model.get_params()}  # after the folds
+    if not is_inside or hasattr(model, "members"):
+        tells, kinds = "^" + tells, kinds | {"dict": "list"}
+    for kind, orient in kinds.items():
+        with pytest.raises(ValueError, match=tells.format(kind)):
+            clone(model).fit(FIT.to_dict(orient), y, eras=ERAS)
+
+
+@pytest.mark.parametrize("model", MODELS[:4], ids=NAMES[:4])
+def test_lists_have_categories_by_place(model):
+    table = np.column_stack([FIT.x.fillna(0), FIT.g.cat.codes])
+    texts = [[x, LETTERS[int(g)]] for x, g in table]
+    y, model = LABELS if is_classifier(model) else Y, clone(model)
+    model.set_params(categorical_features=[1])
+    expected = clone(model).fit(table, y, eras=ERAS).predict(table)
+    for rows in (table.tolist(), texts):
+        fitted = clone(model).fit(rows, y, eras=ERAS)
+        assert_array_equal(fitted.predict(rows), expected)
 
 
 def test_categories_that_are_dates():

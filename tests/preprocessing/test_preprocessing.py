@@ -11,7 +11,13 @@ from scipy.stats import norm, rankdata
 from sklearn import config_context
 from sklearn.base import clone
 from sklearn.compose import make_column_transformer
-from sklearn.linear_model import LinearRegression, Ridge
+from sklearn.linear_model import (
+    GammaRegressor,
+    LinearRegression,
+    PoissonRegressor,
+    Ridge,
+    TweedieRegressor,
+)
 from sklearn.metrics import r2_score
 from sklearn.model_selection import GroupKFold, cross_validate
 from sklearn.pipeline import make_pipeline, make_union
@@ -442,6 +448,25 @@ def test_a_column_without_numbers_is_refused_by_its_name(transformer, name, tabl
         clone(transformer).fit(np.array([[{}, 1]] * 12), eras=eras)
 
 
+@pytest.mark.parametrize("regressor", [
+    Booster(loss="poisson"), Booster(loss="gamma"), PoissonRegressor(),
+    GammaRegressor(), TweedieRegressor(power=1.5),
+], ids=lambda x: type(x).__name__)  # fmt: skip
+def test_losses_of_amounts_name_the_transformer_that_shifts_them(regressor):
+    rows, eras, y = np.ones((12, 1)), np.arange(12) // 4, np.arange(1.0, 13)
+    message = (
+        r"\by\b.*: the EraTargetTransformer shifts y, .* below 0\. Pass .* loss, or "
+    )
+    with pytest.raises(ValueError, match=message):
+        EraTargetRegressor(regressor).fit(rows, y, eras=eras)
+    for target, given in ((-y, eras), (y, eras[1:])):
+        with pytest.raises(ValueError, match=r"^(?!.*shifts)"):
+            EraTargetRegressor(regressor).fit(rows, target, eras=given)
+    scaled = EraTargetTransformer(with_centering=False)
+    model = EraTargetRegressor(regressor, scaled).fit(rows, y, eras=eras)
+    assert (model.predict(rows) > 0).all()
+
+
 @pytest.mark.parametrize("estimator", [
     EraStandardScaler(), EraRankTransformer(), EraTargetRegressor(LinearRegression()),
     EraTargetEncoder(), EraSearchCV(LinearRegression(), {}), AutoEraRegressor(),
@@ -452,3 +477,31 @@ def test_lazy_frames_are_refused(estimator):
     for given in (eras, "a"):
         with pytest.raises(ValueError, match=r"X is a lazy frame, .* pass X\.collect"):
             estimator.fit(X, np.arange(12.0), eras=given)
+    with pytest.raises(
+        ValueError, match=r"^eras is a lazy frame, .* eras\.collect\(\)"
+    ):
+        estimator.fit(np.ones((12, 1)), np.arange(12.0), eras=X)
+    dask = pytest.importorskip("dask.dataframe")
+    frame = dask.from_pandas(pd.DataFrame({"a": eras, "b": 1.0}), npartitions=2)
+    with pytest.raises(
+        ValueError, match=r"^eras is a lazy frame, .* eras\.compute\(\)"
+    ):
+        estimator.fit(np.ones((12, 1)), np.arange(12.0), eras=frame[["a"]])
+    with pytest.raises(ValueError, match=r"^X is a lazy frame, .* X\.compute\(\)"):
+        estimator.fit(frame, np.arange(12.0), eras="a")
+
+
+@pytest.mark.parametrize("transformer", [
+    EraStandardScaler(), EraRankTransformer(), EraTargetEncoder(),
+    EraNeutralizer(["x0"]), EraTargetTransformer(),
+], ids=lambda x: type(x).__name__)  # fmt: skip
+def test_what_is_no_table_is_refused(transformer):
+    frame, eras = pd.DataFrame({"x0": np.arange(12.0), "x1": 1.0}), np.arange(12) // 4
+    kinds = {"series": frame.x0, "dict": frame.to_dict("list")}
+    kinds["list of dicts"] = frame.to_dict("records")
+    for kind, X in kinds.items():
+        for given in (eras, "x0"):
+            with pytest.raises(
+                ValueError, match=f"^X is a {kind}, and a table is need"
+            ):
+                transformer.fit(X, np.arange(12.0), eras=given)

@@ -4,6 +4,7 @@ import pickle
 
 import numpy as np
 import pandas as pd
+import polars as pl
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.special import expit
@@ -14,6 +15,7 @@ from sklearn.model_selection import GroupKFold, cross_validate
 
 from helpers import rules as reference
 from helpers.grids import on_grid
+from sklearn_era.model_files import load_model, save_model
 from sklearn_era.rules import RuleEnsembleClassifier
 
 
@@ -53,6 +55,33 @@ def test_the_rule_is_found_and_reads_as_one_would_say_it():
     large = np.array([[20240114.0], [20240116.0]] * 20)
     (text,) = fitted(large, large[:, 0] > 20240115, n_estimators=1).rules_.text
     assert text == "x0 > 20240115"
+
+
+@pytest.mark.parametrize("make", [pd.DataFrame, pl.from_pandas])
+@pytest.mark.parametrize("names", ["week", ["week"], ["week", "site"]])
+def test_names_of_columns_of_eras(make, names, tmp_path):
+    of_rows = pd.DataFrame({"week": ERAS.astype(str), "site": ERAS % 3})
+    taken = of_rows[names] if isinstance(names, list) else of_rows["week"]
+    rest = of_rows.drop(columns=names)
+    plain, frame = make(X.join(rest)), make(of_rows.join(X))
+    frame = frame[[*plain.columns, *pd.DataFrame(taken).columns]]
+    options = {"variance_penalty": 0.3, "n_estimators": 4}
+    expected = fitted(plain, Y, eras=taken, **options)
+    model = fitted(frame, Y, eras=names, **options)
+    assert model.feature_names_in_.tolist() == [*plain.columns]
+    save_model(model, tmp_path / "m.era")
+    p = expected.predict_proba(plain)
+    for one in (model, load_model(tmp_path / "m.era")[0]):
+        for rows in (plain, frame):
+            assert_array_equal(one.predict_proba(rows), p)
+        found = one.rule_table(frame, Y, eras=names, as_frame=True)
+        table = expected.rule_table(plain, Y, eras=taken, as_frame=True)
+        pd.testing.assert_frame_equal(found, table)
+    by_groups = fitted(frame, Y, eras=names, groups="week", **options)
+    expected = fitted(plain, Y, groups=of_rows.week, **options)
+    assert_array_equal(by_groups.predict_proba(frame), expected.predict_proba(plain))
+    with pytest.raises(ValueError, match=r"^eras='wek' names no column .* 'week'\?"):
+        fitted(frame, Y, eras="wek")
 
 
 @on_grid(

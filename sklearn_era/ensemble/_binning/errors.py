@@ -8,13 +8,12 @@ from sklearn.base import BaseEstimator
 from sklearn.ensemble._hist_gradient_boosting import gradient_boosting
 from sklearn.utils import _safe_indexing
 
+from ..._tables.checks import check_table, is_data_frame
 from ..._tables.columns import (
     as_categories,
     as_frame,
-    check_collected,
     dtypes_of,
     holds_dates,
-    is_data_frame,
     may_mislead,
     rows_as_in_fit,
 )
@@ -30,14 +29,15 @@ def encode(estimator: BaseEstimator, X: Any, *, reset: bool) -> Any:
     """Preprocess X as scikit-learn does. But read rows to predict by column if
     scikit-learn fails on them, or might misread values (see `must_be_read`).
     """
-    check_collected(X)
+    check_table(X)
     preprocess: Any = gradient_boosting.BaseHistGradientBoosting._preprocess_X
     if not reset and must_be_read(estimator, X):
         return read_by_column(estimator, X)
     try:
         # Encoders whose only category is NaN cast it to an integer on the way.
         with np.errstate(invalid="ignore"):
-            found = preprocess(estimator, X, reset=reset)
+            table = as_frame(X) if isinstance(X, list | tuple) else X
+            found = preprocess(estimator, table, reset=reset)
     except Exception as error:  # those of polars, too
         if not reset:
             return read_by_column(estimator, X, error=error)

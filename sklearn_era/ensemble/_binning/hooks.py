@@ -11,7 +11,7 @@ from sklearn.utils.validation import validate_data
 
 from ..._era_arguments import without_era_column
 from ..._scikit_learn import check_categorical_features
-from ..._tables.columns import check_collected
+from ..._tables.checks import check_table
 from ..._tables.target import check_values
 from ..._typing import ColumnChoice, Eras, Table
 from .category_groups import bins_of_codes, group_categories
@@ -63,7 +63,7 @@ class BinningMixin(gradient_boosting.BaseHistGradientBoosting):
         self, X: Table, y: ArrayLike, sample_weight: ArrayLike | None, eras: Eras | None
     ) -> tuple[Any, Any, Any]:
         """Return `y`, `sample_weight` and `eras` of a fit; a data set X has its own."""
-        check_collected(X)
+        check_table(X)
         if not isinstance(X, BinnedDataset):
             if y is None:
                 raise ValueError(

@@ -23,6 +23,7 @@ from ..._era_arguments import (
 from ..._era_axes import keep_pair
 from ..._eras import Array, EncodedEras, check_eras, check_splittable
 from ..._fit_attributes import Snapshot, restore_on_failure
+from ..._tables.checks import check_table
 from ..._tables.target import check_values
 from ..._threads import openmp_threads, threads_of_fit
 from ..._typing import Eras, Table
@@ -137,10 +138,12 @@ class EraFitMixin(InterceptUpdatesMixin, EraScoringMixin):
         if names_columns(eras, X) and X_val is not None and eras_val is None:
             eras_val = eras
         X, eras = take_era_column(X, eras)
-        X_val, eras_val = take_era_column(X_val, eras_val)
+        val = {"name": "eras_val", "X_name": "X_val"}
+        X_val, eras_val = take_era_column(X_val, eras_val, **val)
         warn_of_row_order(eras, X)
-        warn_of_row_order(eras_val, X_val, "eras_val", "X_val")
+        warn_of_row_order(eras_val, X_val, **val)
         y, sample_weight, eras = self._arrays_of_fit(X, y, sample_weight, eras)
+        check_table(X_val, "X_val")
         if y_val is not None:
             check_values(y_val, are_numbers=is_regressor(self), name="y_val")
         with restore_on_failure(self):

@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from decimal import Decimal
 
 import numpy as np
 import pandas as pd
@@ -205,6 +206,27 @@ def test_types_of_files_may_differ_and_eras_and_targets_be_categories(tmp_path):
     assert_same_dataset(read(path), in_memory(frame))
     frame["target"] = np.where(frame["flag"], "a", "b")
     assert_array_equal(read(write(frame, path), era=None).y, frame["target"])
+
+
+@pytest.mark.parametrize(("precision", "scale"), [(5, 2), (38, 30), (10, 0), (76, 9)])
+def test_decimals_are_the_numbers_of_a_fit(tmp_path, precision, scale):
+    rng, most = np.random.default_rng(0), 10 ** min(precision - 1, 18)
+    units = [
+        int(x) * 10 ** max(precision - 20, 0) for x in rng.integers(-most, most, 400)
+    ]
+    decimals = [Decimal(x).scaleb(-scale) for x in units]
+    with_gaps = [None if i % 7 == 0 else x for i, x in enumerate(decimals)]
+    frame, path = make_frame().drop(columns=["real", "gaps", "target"]), tmp_path / "d"
+    table = pa.Table.from_pandas(frame, preserve_index=False)
+    type_of = (pa.decimal128 if precision < 39 else pa.decimal256)(precision, scale)
+    columns = {"real": decimals, "gaps": with_gaps, "target": decimals}
+    for name, values in columns.items():
+        frame[name] = pd.Series(values, dtype=object)
+        table = table.append_column(name, pa.array(values, type_of))
+    pq.write_table(table, path, row_group_size=130)
+    assert_same_dataset(read(path), in_memory(frame))
+    numbers = parquet_columns.ParquetColumns(path).read_numbers("real", "weights")
+    assert_array_equal(numbers, [float(x) for x in decimals])
 
 
 @pytest.mark.parametrize(("arguments", "message"), [

@@ -1,0 +1,47 @@
+"""What is no table in memory, refused before it is read as one."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from .._typing import Table
+
+
+def is_data_frame(X: Table) -> bool:
+    """Return whether a table is a data frame."""
+    return hasattr(X, "columns") and hasattr(X, "dtypes")
+
+
+def check_collected(X: Any, name: str = "X", *, by_column: bool = False) -> None:
+    """Raise ValueError for a lazy frame, which has neither rows nor a shape; and for
+    one of Dask if it is to be read `by_column`, as NumPy would read it as a whole.
+    """
+    method = "collect" if hasattr(type(X), "collect") else ""
+    if by_column and hasattr(type(X), "compute") and is_data_frame(X):
+        method = "compute" if X.ndim == 2 else ""  # NumPy reads a series
+    if method:
+        raise ValueError(
+            f"{name} is a lazy frame, and its rows are needed; pass {name}.{method}()."
+        )
+
+
+def check_table(X: Any, name: str = "X") -> None:
+    """Raise ValueError for a lazy frame, and for what holds rows or columns but is no
+    table: a series, a dict or a list of dicts.
+    """
+    check_collected(X, name)
+    if hasattr(type(X), "toarray"):  # a sparse matrix, perhaps also a dict
+        return
+    if isinstance(X, Mapping):
+        is_row = not any(map(np.ndim, X.values()))
+        what, instead = "dict", f"pd.DataFrame({f'[{name}]' if is_row else name})"
+    elif isinstance(X, list | tuple) and X and isinstance(X[0], Mapping):
+        what, instead = "list of dicts", f"pd.DataFrame({name})"
+    elif hasattr(type(X), "to_frame"):
+        row = "df.iloc[[0]]" if hasattr(X, "iloc") else "df[[0]]"
+        what = "series"
+        instead = f"{row} for a row of a frame df, or df[['a']] for a column"
+    else:
+        return
+    raise ValueError(f"{name} is a {what}, and a table is needed; pass {instead}.")
