@@ -194,8 +194,8 @@ class _AutoEra(TakesInEras, PredictsByEra, BaseEstimator):
             names = promising(of_eras, loss)
             alike = {name: with_order(made[name], "ordered") for name in names}
             with _out_of_era.quiet_folds(n_jobs):
-                times = rows.of_times()
-                last = start(alike, rows=times, folds=later[-1:], by_eras=True).run()
+                alone = rows.of_times()
+                last = start(alike, rows=alone, folds=later[-1:], by_eras=True).run()
                 of_rows, more = last.left_out(), last.seconds
             seconds |= {name: seconds[name] + more[name] for name in more}
         elif by_eras and not getattr(self.cv, "gap", 0):
