@@ -21,6 +21,7 @@ from sklearn_era._era_labels import label_texts
 from sklearn_era._era_routing import known_labels, prepares_by_era
 from sklearn_era._eras import check_eras, encode_eras
 from sklearn_era._tables.parquet import categorical_names, index_names
+from sklearn_era._tables.target import are_classes
 from sklearn_era.cli import _ui
 from sklearn_era.cli._ui import InputError, check_known, check_suffix, writable
 from sklearn_era.model_files._estimators import first_booster, inner_models
@@ -260,7 +261,7 @@ def make_target(column: pd.Series, task: str, table: TableFile) -> tuple[Any, bo
             text = f"has {n_classes:,} distinct numbers, some of which start with 0"
         otherwise = ", else regression" if is_code else ""
         raise InputError(f"{subject} {text}; {remedy} if they are classes{otherwise}.")
-    if task == "auto" and not is_text and not (is_whole and n_classes == 2):
+    if task == "auto" and not is_text and not are_classes(column.to_numpy()):
         task = "regression"
     if task == "regression":
         return column.to_numpy(np.float64), False

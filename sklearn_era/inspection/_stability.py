@@ -16,12 +16,12 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 from sklearn.utils import Bunch, _safe_indexing, check_random_state
 from sklearn.utils._param_validation import HasMethods, Interval, validate_params
-from sklearn.utils.multiclass import type_of_target
 
 from .._optional import import_optional
 from .._progress import Progress
 from .._scikit_learn import check_sample_weight
-from .._tables.columns import read_columns
+from .._tables.columns import read_columns, to_numbers
+from .._tables.target import are_classes
 from .._typing import Eras, Estimator, Folds, Scoring, Table
 from ..ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
 from ..model_selection import EraSearchCV
@@ -84,7 +84,8 @@ def era_stability(
         feature. Eras of fewer than 20 rows have no effects.
     estimator : object, default=None
         A regressor, or a classifier with ``predict_proba``, whose ``fit`` gets the eras
-        if it takes them. None is the package's booster of 100 trees that suits `y`.
+        if it takes them. None is the package's booster of 100 trees: a classifier for
+        names, booleans and two whole numbers, else a regressor.
     sample_weight : array-like of shape (n_samples,), default=None
         Weights of rows.
     cv : int or splitter, default=5
@@ -172,8 +173,8 @@ def era_stability(
         sample_weight = check_sample_weight(sample_weight, X)
     if estimator is None:
         booster: Any = HistGradientBoostingClassifier
-        if type_of_target(y).startswith("continuous"):
-            booster = HistGradientBoostingRegressor
+        if not are_classes(y):
+            booster, y = HistGradientBoostingRegressor, to_numbers(y)
         estimator = booster(early_stopping=False, random_state=rng.randint(MAX_SEED))
     elif is_classifier(estimator) and not hasattr(estimator, "predict_proba"):
         raise ValueError(
