@@ -545,11 +545,14 @@ def test_probabilities_are_scored_in_eras_that_lack_classes(scoring, score, labe
 
 
 @pytest.mark.parametrize(
-    "scoring", ["roc_auc", "d2_log_loss_score", slow("roc_auc_ovr"), ["roc_auc"]]
-)
+    "scoring",
+    ["roc_auc", "d2_log_loss_score", slow("roc_auc_ovr"), ["roc_auc"], "f1", "recall",
+     "average_precision", "precision", "jaccard"], ids=str,
+)  # fmt: skip
 def test_eras_without_a_score_are_named(scoring):
+    refit = isinstance(scoring, str)
     search = EraSearchCV(
-        LogisticRegression(), {"C": [0.1]}, scoring=scoring, refit=scoring == "roc_auc"
+        LogisticRegression(), {"C": [0.1]}, scoring=scoring, refit=refit
     )
     with pytest.warns(UndefinedMetricWarning, match=r"in 3 era\(s\) \(6, 8, 10\)"):
         search.fit(X, make_classes([0, 1]), eras=eras)
