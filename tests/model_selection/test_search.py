@@ -5,6 +5,7 @@ import re
 import sys
 import warnings
 from collections import Counter
+from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -26,9 +27,11 @@ from helpers.data import make_levels
 from helpers.grids import slow
 from sklearn_era._progress import Progress
 from sklearn_era.auto import AutoEraClassifier, AutoEraRegressor
+from sklearn_era.calibration import EraCalibratedClassifier, EraConformalClassifier
 from sklearn_era.ensemble import BinnedDataset, EraForestRegressor
 from sklearn_era.ensemble import HistGradientBoostingClassifier as Classifier
 from sklearn_era.ensemble import HistGradientBoostingRegressor as Regressor
+from sklearn_era.inspection import era_permutation_importance, era_stability
 from sklearn_era.metrics import make_era_scorer
 from sklearn_era.model_selection import EraKFold, EraSearchCV, EraSearchDisplay
 from sklearn_era.model_selection import EraWalkForwardSplit as EraWalk
@@ -488,6 +491,20 @@ def test_columns_that_begin_later_are_one_warning(search):
     predicted = search.predict(X)
     assert np.isfinite(predicted).all()
     assert_array_equal(search.predict(X.assign(never=1.0)), predicted)
+
+
+@pytest.mark.parametrize("fit", [
+    EraConformalClassifier(Classifier(**SMALL)).fit,
+    EraCalibratedClassifier(Classifier(**SMALL)).fit,
+    partial(era_permutation_importance, Classifier(**SMALL), n_repeats=1),
+    partial(era_stability, estimator=Classifier(**SMALL), n_repeats=1, alpha=0.999),
+], ids=["sets", "calibration", "importance", "stability"])  # fmt: skip
+def test_columns_without_a_value_are_one_warning(fit):
+    X, y, eras = make_late_columns()
+    with pytest.warns(UserWarning, match="'never'.* rows that some fold") as caught:
+        fit(X, y > 0, eras=eras)
+    (warning,) = (x for x in caught if "have no value" in str(x.message))
+    assert warning.filename == __file__
 
 
 @pytest.mark.slow
