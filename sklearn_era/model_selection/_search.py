@@ -248,6 +248,7 @@ multimetric_, classes_, n_features_in_, feature_names_in_ :
         if y is not None and is_classifier(self.estimator):
             with np.errstate(invalid="ignore"):
                 type_of_target(y, input_name="y")  # it refuses missing classes
+        self._targets = y
         warn_of_row_order(eras, X)
         if eras is None:
             raise ValueError(
@@ -276,7 +277,7 @@ multimetric_, classes_, n_features_in_, feature_names_in_ :
                 self.estimator, self.cv, self.param_grid = given
         self.era_labels_ = self._eras.labels[self._test_codes]
         self.scorer_ = self._get_scorers(by_era=False)[0]
-        for name in ("_eras", "_test_codes", "_checked_cv_orig"):
+        for name in ("_eras", "_test_codes", "_targets", "_folds", "_checked_cv_orig"):
             self.__dict__.pop(name, None)
         return self
 

@@ -587,3 +587,21 @@ def test_a_score_that_no_era_has_is_refused(rule, message):
     search = EraSearchCV(LogisticRegression(), {"C": [1.0]}, scoring="f1", rule=rule)
     with pytest.raises(ValueError, match=message):
         search.fit(X, make_classes(["no", "yes"]), eras=eras)
+
+
+@pytest.mark.filterwarnings("ignore:scoring. roc", "ignore:One or more of the test")
+@pytest.mark.parametrize("error_score", [np.nan, "raise"])
+@pytest.mark.parametrize("rule", ["best", "one_standard_error"])
+def test_a_score_that_is_undefined_in_a_fold_did_not_fail(rule, error_score):
+    """The first era has a class of its own: no other has a score of all classes."""
+    target = np.where(X[:, 0] > 0, "a", "b")
+    target[(eras == 0) & (X[:, 1] > 0)] = "c"
+    given = {"rule": rule, "error_score": error_score, "scoring": "roc_auc_ovr"}
+    search = EraSearchCV(LogisticRegression(), {"C": [1.0]}, **given)
+    told = (
+        r"in all folds: the score is undefined in every era of fold\(s\) 1, 2.* of \d, "
+        r"of which some lack the class\(es\) c; merge eras, or pass a scoring"
+    )
+    with pytest.raises(ValueError, match=told) as caught:
+        search.fit(X, target, eras=eras)
+    assert "error_score" not in str(caught.value)
