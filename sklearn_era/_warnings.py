@@ -16,17 +16,17 @@ def warn_user(message: str | Warning, category: type[Warning] = UserWarning) -> 
     frame, stacklevel = sys._getframe(), 1
     while frame.f_back is not None:
         package = frame.f_globals.get("__name__", "").split(".")[0]
-        if package not in ("sklearn_era", "sklearn"):
+        if package not in ("sklearn_era", "sklearn", "contextlib"):
             break
         frame, stacklevel = frame.f_back, stacklevel + 1
     warnings.warn(message, category, stacklevel=stacklevel)
 
 
 @contextmanager
-def warned_once() -> Iterator[None]:
-    """Hold back the block's warnings, and give each different text once at its end."""
+def warned_once() -> Iterator[list[warnings.WarningMessage]]:
+    """Yield the list of the block's warnings; give each text in it once at its end."""
     with warnings.catch_warnings(record=True) as caught:
-        yield
+        yield caught
     for warning in {str(x.message): x for x in caught}.values():
         warn_user(warning.message)
 

@@ -1,9 +1,10 @@
-"""The target of a fit: what is missing in it, or no number, is refused by its value."""
+"""The target of a fit: refusals by value, and whether it is of classes or numbers."""
 
+from numbers import Number
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, is_regressor
 from sklearn.utils.validation import _check_y
 
@@ -45,3 +46,17 @@ def check_values(y: Any, *, are_numbers: bool, name: str = "y") -> None:
                 f"{name} is not numeric: {error}. Drop rows without a number, and pass "
                 "dates as numbers, such as days since a start."
             ) from error
+
+
+def are_classes(y: NDArray[Any]) -> bool:
+    """Return whether a target whose kind nobody names is of classes: names, booleans or
+    two whole numbers. Other numbers are amounts, counts too.
+    """
+    if y.dtype.kind == "O" and all(isinstance(x, Number) for x in y):
+        y = np.array(y.tolist())
+        y = y.astype(np.float64) if y.dtype.kind == "O" else y
+    if y.dtype.kind not in "iuf":
+        return True
+    with np.errstate(invalid="ignore"):  # of infinite values
+        is_label = (y % 1 == 0) & (np.abs(y) < 2.0**63)
+    return np.unique(y).size == 2 and bool(is_label.all())

@@ -124,7 +124,8 @@ class OutOfEra(PredictsByEra, MetaEstimatorMixin, BaseEstimator):
         model.set_params(**{x: asked[x] for x in same})
         given = None if sample_weight is None else weights
         params = out_of_era.fit_arguments(model, eras, given)
-        with Progress(name, self.verbose) as progress:
+        once = out_of_era.folds_warned_once(self.n_jobs)
+        with once, Progress(name, self.verbose) as progress:
             progress.expect(len(folds) + 1)
             self.estimators_ = out_of_era.fit_folds(
                 model, X, y, encoded, folds, params, self.n_jobs, progress

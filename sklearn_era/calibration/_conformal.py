@@ -93,6 +93,11 @@ def coverage_score(
     0.5
     """
     y, found = np.asarray(y_true), np.asarray(y_pred)
+    if classes is None and found.dtype == bool:
+        raise ValueError(
+            "y_pred holds booleans, and so sets of classes: pass as classes the labels "
+            "of its columns, such as the classes_ of the model."
+        )
     shape = (y.size, 2 if classes is None else np.size(classes))
     if found.shape != shape:
         raise ValueError(f"y_pred must be of shape {shape}; got {found.shape}.")

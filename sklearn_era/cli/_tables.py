@@ -21,6 +21,7 @@ from sklearn_era._era_labels import label_texts
 from sklearn_era._era_routing import known_labels, prepares_by_era
 from sklearn_era._eras import check_eras, encode_eras
 from sklearn_era._tables.parquet import categorical_names, index_names
+from sklearn_era._tables.target import are_classes
 from sklearn_era.cli import _ui
 from sklearn_era.cli._ui import InputError, check_known, check_suffix, writable
 from sklearn_era.model_files._estimators import first_booster, inner_models
@@ -57,8 +58,13 @@ class TableFile:
         with self._readable():
             schema = self.open().schema
             self.index, self.categories = index_names(schema), categorical_names(schema)
-        # A pandas index without a name gets a generated one, or none.
-        self.columns = [x for x in schema.names if not re.match("__index_level_|$", x)]
+        # A pandas index without a name gets a generated one, or none, and comes first.
+        names = schema.names
+        self.columns = [x for x in names if not re.match("__index_level_|$", x)]
+        lost = [f"{i + 1}" for i, x in enumerate(names) if not x and any(names[:i])]
+        if lost:
+            told = f"column(s) {', '.join(lost)} of '{path}' have no name, and are left"
+            _ui.echo(f"Warning: DATA: {told} out: name them in its header.", err=True)
         if not self.columns:
             raise InputError(f"DATA: '{path}' has no named columns.")
         [(name, times)] = Counter(self.columns).most_common(1)
@@ -260,9 +266,8 @@ def make_target(column: pd.Series, task: str, table: TableFile) -> tuple[Any, bo
             text = f"has {n_classes:,} distinct numbers, some of which start with 0"
         otherwise = ", else regression" if is_code else ""
         raise InputError(f"{subject} {text}; {remedy} if they are classes{otherwise}.")
-    if task == "auto" and not is_text and not (is_whole and n_classes == 2):
-        task = "regression"
-    if task == "regression":
+    is_amount = task == "auto" and not (is_text or are_classes(column.to_numpy()))
+    if is_amount or task == "regression":
         return column.to_numpy(np.float64), False
     if is_number and not is_whole:
         text = "holds fractions or numbers of at least 2**63, not classes"
@@ -354,16 +359,17 @@ def eras_as_fitted(
     found = make_eras(frame, columns, table)
     eras = found.columns if len(columns) > 1 else [found]
     of_fit = known_labels(estimator)[: len(columns)]
-    for i, (name, known) in enumerate(zip(columns, of_fit, strict=True)):
+    for i, (name, known, labels) in enumerate(zip(columns, of_fit, eras, strict=True)):
         if known is None:
             continue
-        labels, is_text = eras[i], _is_text(known)
-        if is_text and not _is_text(labels):
+        first = [np.asarray(x)[0] for x in (known, labels)]
+        was_text, is_text = (isinstance(x, str | bytes) for x in first)
+        if was_text and not is_text:
             texts: Any = label_texts(np.asarray(labels))
             if table.decimal:  # a text file has the spelling
                 texts = table.read([name], [name])[name]
             eras[i] = np.array(texts, dtype=object)
-        elif known.dtype.kind == "M" and _is_text(labels):
+        elif known.dtype.kind == "M" and is_text:
             try:
                 eras[i] = np.asarray(labels).astype(str).astype("M8[us]")
             except ValueError as error:
@@ -371,10 +377,6 @@ def eras_as_fitted(
                 told += f"dates such as {label_texts(known)[-1]}: write them likewise."
                 raise InputError(f"DATA: {told}") from error
     return found if len(columns) > 1 else eras[0]
-
-
-def _is_text(labels: Any) -> bool:
-    return isinstance(np.asarray(labels)[0], str | bytes)
 
 
 def _are_classes(column: pd.Series) -> bool:

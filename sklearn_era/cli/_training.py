@@ -78,8 +78,10 @@ def check_times(eras: Any, names: Sequence[Any], era_order: str, horizon: Any) -
             text = f"--era: '{label}' of column '{names[0]}' tells no order: write "
             text += "times so that they sort, such as 2024-05-31 or 2024-W22."
         raise InputError(text) from error
+    is_count = type(horizon) is int and horizon > 0
     try:
-        steps = steps_of(horizon, columns[0].labels)
+        given = horizon if is_count else str(horizon)  # as a text, refused by its value
+        steps = steps_of(given, columns[0].labels, "--horizon")
     except ValueError as error:
         raise InputError(one_sentence(error)) from error
     if steps >= (n_eras := columns[0].labels.size):

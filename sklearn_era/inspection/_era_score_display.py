@@ -31,6 +31,7 @@ from sklearn_era.metrics import (
 )
 from sklearn_era.metrics._aggregation import check_direction
 from sklearn_era.metrics._metric import find_direction, metric_name
+from sklearn_era.model_selection._search_scores import score_era
 
 
 class EraScoreDisplay:
@@ -328,7 +329,7 @@ class EraScoreDisplay:
         check_consistent_length(X, y)
 
         def score(y: ArrayLike, rows: NDArray[np.intp], **weights: Any) -> float:
-            return scorer(estimator, _safe_indexing(X, rows), y, **weights)
+            return score_era(scorer, estimator, _safe_indexing(X, rows), y, **weights)
 
         # A scorer predicts by itself: in the place of predictions it gets the rows.
         rows = np.arange(_num_samples(X))

@@ -16,7 +16,7 @@ from .._optional import import_optional
 from .._progress import Progress
 from .._scikit_learn import check_sample_weight
 from .._typing import Eras, Estimator, Folds, Scoring
-from ..model_selection._out_of_era import check_rows, with_order
+from ..model_selection._out_of_era import check_rows, folds_warned_once, with_order
 from ..model_selection._search_errors import mean_and_safe_error, mean_over_folds
 from ..model_selection._search_scores import EraMean, ScorerByEra, warn_of_undefined
 from ._features import as_frames
@@ -95,7 +95,7 @@ def era_permutation_importance(
     scorer = ScorerByEra(check_scoring(estimator, scoring), encoded)
     measure = partial(_falls_in_fold, X, y, encoded, sample_weight, scorer, n_repeats)
     rng = check_random_state(random_state)
-    with Progress(name, verbose, "steps") as progress:
+    with folds_warned_once(n_jobs), Progress(name, verbose, "steps") as progress:
         folds, found = measure_in_folds(
             measure, estimator, X, y, encoded, sample_weight, cv, n_jobs, rng, name,
             progress,

@@ -16,16 +16,17 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 from sklearn.utils import Bunch, _safe_indexing, check_random_state
 from sklearn.utils._param_validation import HasMethods, Interval, validate_params
-from sklearn.utils.multiclass import type_of_target
 
 from .._optional import import_optional
 from .._progress import Progress
 from .._scikit_learn import check_sample_weight
-from .._tables.columns import read_columns
+from .._tables.columns import read_columns, to_numbers
+from .._tables.no_value import no_value_noted
+from .._tables.target import are_classes
 from .._typing import Eras, Estimator, Folds, Scoring, Table
 from ..ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
 from ..model_selection import EraSearchCV
-from ..model_selection._out_of_era import check_rows, with_order
+from ..model_selection._out_of_era import check_rows, folds_warned_once, with_order
 from ..model_selection._search_errors import mean_and_safe_error, mean_over_folds
 from ._features import as_frames
 from ._turning import MAX_SEED, find_turning, measure_features
@@ -84,7 +85,8 @@ def era_stability(
         feature. Eras of fewer than 20 rows have no effects.
     estimator : object, default=None
         A regressor, or a classifier with ``predict_proba``, whose ``fit`` gets the eras
-        if it takes them. None is the package's booster of 100 trees that suits `y`.
+        if it takes them. None is the package's booster of 100 trees: a classifier for
+        names, booleans and two whole numbers, else a regressor.
     sample_weight : array-like of shape (n_samples,), default=None
         Weights of rows.
     cv : int or splitter, default=5
@@ -172,8 +174,8 @@ def era_stability(
         sample_weight = check_sample_weight(sample_weight, X)
     if estimator is None:
         booster: Any = HistGradientBoostingClassifier
-        if type_of_target(y).startswith("continuous"):
-            booster = HistGradientBoostingRegressor
+        if not are_classes(y):
+            booster, y = HistGradientBoostingRegressor, to_numbers(y)
         estimator = booster(early_stopping=False, random_state=rng.randint(MAX_SEED))
     elif is_classifier(estimator) and not hasattr(estimator, "predict_proba"):
         raise ValueError(
@@ -182,7 +184,7 @@ def era_stability(
         )
     order = "ordered" if are_ordered else "unordered"
     estimator = with_order(estimator, order)
-    with Progress(name, verbose, "steps") as progress:
+    with folds_warned_once(n_jobs), Progress(name, verbose, "steps") as progress:
         measured = measure_features(
             estimator,
             X,
@@ -209,7 +211,8 @@ def era_stability(
         order = "ordered" if walks else "unordered"
         options = {"scoring": scoring, "n_jobs": n_jobs, "era_order": order}
         params = {"eras": eras, "sample_weight": sample_weight}
-        with Progress(name, verbose, "scores") as progress:
+        # Of columns without a value the first fits have warned.
+        with no_value_noted(), Progress(name, verbose, "scores") as progress:
             result.price = _prices(estimator, X, y, params, result, options, progress)
     return result if pandas is None else as_frames(result, pandas)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from numbers import Integral
@@ -20,7 +21,7 @@ from ._era_scores import EraScores, era_scores
 from ._forecast import EraScoreForecast
 from ._forecast_input import check_level, known_places
 from ._mean_errors import error_of_neighbours, mean_and_error
-from ._metric import Metric, check_metric, find_direction, metric_name
+from ._metric import Metric, check_metric, find_direction, is_defined, metric_name
 from ._pooled import PooledScore
 from ._standard_errors import Rows, sampling_error
 
@@ -214,6 +215,9 @@ def compare_predictions(
     def of(predictions: Any) -> Callable[..., float]:
         def score(y: Any, rows: NDArray[np.intp], **by_row: Any) -> float:
             own = _safe_indexing(predictions, rows)
+            weights = by_row.get("sample_weight")
+            if not is_defined(metric, metric_params, y, weights, np.ndim(own) == 1):
+                return np.nan
             return metric(y, own, **metric_params, **by_row)
 
         score.__name__ = name
@@ -224,7 +228,10 @@ def compare_predictions(
     ) -> Any:
         both = [_safe_indexing(x, rows) for x in (a, b)]
         pair = Rows(y, both, sample_weight, by_row)
-        return sampling_error(pair, metric, metric_params, n_resamples, random_state)
+        given = pair, metric, metric_params, n_resamples, random_state
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # which scores have given
+            return sampling_error(*given)
 
     # In the place of predictions, these get the rows.
     given: Any = {"eras": eras, "sample_weight": sample_weight}

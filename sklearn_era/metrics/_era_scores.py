@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
@@ -9,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from sklearn.exceptions import UndefinedMetricWarning
 from sklearn.utils import _safe_indexing
 from sklearn.utils._param_validation import validate_params
 from sklearn.utils.validation import _num_samples
@@ -17,10 +19,12 @@ from .._era_arguments import encode_groups
 from .._era_labels import as_objects, label_texts
 from .._eras import EncodedEras, encode_eras
 from .._optional import import_optional
+from .._warnings import listed, warn_user, warned_once
 from ._aggregation import CONSTRAINTS, DIRECTIONS, Aggregation, aggregate
 from ._metric import (
     Metric,
     find_direction,
+    is_defined,
     is_number,
     metric_name,
     metrics_by_name,
@@ -29,6 +33,8 @@ from ._metric import (
 
 if TYPE_CHECKING:
     import pandas as pd
+
+_MOST_NAMED = 50  # eras in a warning
 
 
 class EraScores(Mapping[Any, Any]):
@@ -266,7 +272,15 @@ def era_scores(
     -------
     scores : EraScores
         A mapping of labels to scores, with `mean`, `worst`, `aggregate` and `to_frame`.
-        A metric is NaN in eras where it is undefined, or all weights are 0.
+        A metric is NaN in eras where it is undefined, or all weights are 0. Of binary
+        ``f1_score``, ``recall_score``, ``precision_score``, ``jaccard_score`` and
+        ``average_precision_score`` these are eras without the positive class, unless
+        `zero_division` is passed.
+
+    Warns
+    -----
+    UndefinedMetricWarning
+        If the metric is undefined in some eras, which are named.
 
     Raises
     ------
@@ -305,21 +319,41 @@ def era_scores(
         groups.counts,
         directions={x: find_direction(metrics[x], greater_is_better) for x in metrics},
     )  # fmt: skip
-    for place, rows in enumerate(groups.rows):
-        params = metric_params | take_by_row(row_params, rows)
-        if weights is not None:
-            params["sample_weight"] = weights[rows]
-            if not np.any(params["sample_weight"]):
-                continue
-        own = _safe_indexing(y_true, rows), _safe_indexing(y_pred, rows)
-        for name, one in metrics.items():
-            by_name[name][place] = _score(one, own, params, found.eras[place])
+    undefined: dict[int, str] = {}
+    with warned_once() as caught:
+        warnings.simplefilter("always")  # of each era
+        for place, rows in enumerate(groups.rows):
+            params = metric_params | take_by_row(row_params, rows)
+            if weights is not None:
+                params["sample_weight"] = weights[rows]
+                if not np.any(params["sample_weight"]):
+                    continue
+            own = _safe_indexing(y_true, rows), _safe_indexing(y_pred, rows)
+            for name, one in metrics.items():
+                n_known, era = len(caught), found.eras[place]
+                by_name[name][place] = score = _score(one, own, params, era)
+                for warning in caught[n_known:] if np.isnan(score) else ():
+                    if issubclass(warning.category, UndefinedMetricWarning):
+                        undefined[place] = str(warning.message)
+                        caught.remove(warning)
+    if undefined:
+        eras = label_texts(found.eras[[*undefined]])
+        warn_user(
+            f"{', '.join(dict.fromkeys(map(metric_name, metrics.values())))} is "
+            f"undefined in {len(eras)} era(s) ({listed(eras, _MOST_NAMED)}): "
+            f"{next(iter(undefined.values()))}",
+            UndefinedMetricWarning,
+        )
     return found
 
 
 def _score(metric: Metric, own: Any, params: dict[str, Any], era: Any) -> float:
     """Return a metric of an era's rows; a ValueError names the era if it fails."""
     name = metric_name(metric)
+    y, weights = own[0], params.get("sample_weight")
+    others = {key: x for key, x in params.items() if key != "sample_weight"}
+    if not is_defined(metric, others, y, weights, np.ndim(own[1]) == 1):
+        return np.nan
     try:
         score = metric(*own, **params)
     except ValueError as error:

@@ -1,11 +1,14 @@
 """Functions that are metrics: their names, parameters, directions and results."""
 
 import inspect
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
 import numpy as np
+from sklearn import metrics as sk
+from sklearn.exceptions import UndefinedMetricWarning
 from sklearn.metrics._scorer import _BaseScorer
 from sklearn.utils import _safe_indexing
 
@@ -15,6 +18,10 @@ Metric = Callable[..., float]
 # https://scikit-learn.org/stable/modules/model_evaluation.html
 _ENDINGS = {"_score": True, "_error": False, "_loss": False, "_deviance": False}
 _ENDINGS |= {"_corr": True, "_contribution": True}  # Numerai's
+
+# Metrics of the positive class, with scikit-learn's 0 where rows lack it.
+_OF_POSITIVES = [sk.average_precision_score, sk.f1_score, sk.fbeta_score]
+_OF_POSITIVES += [sk.jaccard_score, sk.precision_score, sk.recall_score]
 
 
 def metrics_by_name(
@@ -73,6 +80,28 @@ def find_direction(metric: Metric, greater_is_better: bool | None) -> bool | Non
     if greater_is_better is None and not name.startswith("neg_"):
         return next((_ENDINGS[x] for x in _ENDINGS if name.endswith(x)), None)
     return greater_is_better is not False
+
+
+def is_defined(
+    metric: Any, params: Mapping[str, Any], y: Any, weights: Any, is_binary: bool
+) -> bool:
+    """Warn, and return False, if a metric of the positive class has no row of it: no
+    prediction has a score there. `is_binary` tells of average precision's classes.
+    """
+    if isinstance(metric, partial):
+        metric, params = metric.func, {**metric.keywords, **params}
+    if metric is not sk.average_precision_score:
+        is_binary = params.get("average", "binary") == "binary"
+    is_of_positives = is_binary and any(metric is x for x in _OF_POSITIVES)
+    if not is_of_positives or "zero_division" in params:
+        return True
+    rows = slice(None) if weights is None else np.asarray(weights) > 0
+    labels = {*np.asarray(y)[rows].ravel().tolist()}
+    is_known = "pos_label" in params or not any(isinstance(x, str) for x in labels)
+    if len(labels) > 1 or params.get("pos_label", 1) in labels or not is_known:
+        return True
+    warnings.warn("no row is of the positive class.", UndefinedMetricWarning, 2)
+    return False
 
 
 def take_by_row(row_params: Any, rows: Any) -> dict[str, Any]:

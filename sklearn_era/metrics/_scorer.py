@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import inspect
+import warnings
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
+from sklearn.exceptions import UndefinedMetricWarning
 from sklearn.metrics._scorer import _cached_call, _Scorer
 from sklearn.utils._param_validation import StrOptions, validate_params
 
@@ -126,7 +128,10 @@ class _EraMetric:
                 " pass eras to fit, and eras_val with X_val."
             )
         of = {"metric": self.metric, "greater_is_better": self.greater_is_better}
-        scores = era_scores(y_true, y_pred, eras=eras, **of, **kwargs)
+        with warnings.catch_warnings():  # `aggregate` tells of such eras
+            text = ".* is undefined in .* era"
+            warnings.filterwarnings("ignore", text, UndefinedMetricWarning)
+            scores = era_scores(y_true, y_pred, eras=eras, **of, **kwargs)
         try:
             return scores.aggregate(self.aggregation, undefined=self.undefined)
         except ValueError as error:

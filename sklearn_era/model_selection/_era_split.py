@@ -330,14 +330,14 @@ class EraSplit(BaseCrossValidator):
         return blocks[::-1]
 
 
-def steps_of(horizon: Any, labels: Labels) -> int:
+def steps_of(horizon: Any, labels: Labels, name: str = "horizon") -> int:
     """Return a horizon as a number of eras; a duration counts in median steps of
     labels, rounded up.
     """
     if not isinstance(horizon, _TIMES):
         return int(horizon)
-    steps = np.diff(instants_of(labels, "horizon"))
-    return max(1, math.ceil(_length_of(horizon, "horizon") / np.median(steps)))
+    length = _length_of(horizon, name)
+    return max(1, math.ceil(length / np.median(np.diff(instants_of(labels, name)))))
 
 
 def _length_of(size: Any, name: str) -> int:

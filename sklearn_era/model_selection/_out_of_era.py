@@ -27,7 +27,7 @@ from .._era_routing import ask, eras_for_prediction, prepares_by_era, routed, ta
 from .._eras import EncodedEras
 from .._progress import QUIET, Progress
 from .._tables.checks import check_collected
-from .._tables.no_value import no_value_noted
+from .._tables.no_value import no_value_noted, warn_of_no_value
 from .._tables.target import check_values
 from .._typing import Duration, EraOrder, Eras, Folds, Table
 from .._warnings import listed
@@ -113,6 +113,14 @@ def quiet_folds(n_jobs: int | None) -> Iterator[list[Any]]:
         if effective_n_jobs(n_jobs) > 1:  # it cannot be noted there
             warnings.filterwarnings("ignore", "X: column", UserWarning, "joblib")
         yield empty
+
+
+@contextmanager
+def folds_warned_once(n_jobs: int | None) -> Iterator[None]:
+    """Hide warnings on folds, and warn once of the columns without a value in some."""
+    with quiet_folds(n_jobs) as empty:
+        yield
+    warn_of_no_value(empty, "rows that some fold trains on")
 
 
 def check_target(y: ArrayLike, X: Table, estimator: Any = None) -> None:

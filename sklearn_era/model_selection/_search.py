@@ -29,14 +29,13 @@ from .._era_routing import (
 )
 from .._fit_attributes import restores_on_failure
 from .._scikit_learn import check_sample_weight
-from .._tables.no_value import warn_of_no_value
 from .._typing import Duration, Eras, Estimator, Folds, Scoring, Table
 from .._warnings import refuses_moved
 from ._out_of_era import (
     OF_AXES,
     check_divisible,
     check_target,
-    quiet_folds,
+    folds_warned_once,
     with_order,
 )
 from ._search_scores import asks_for_eras, prediction
@@ -249,6 +248,7 @@ multimetric_, classes_, n_features_in_, feature_names_in_ :
         if y is not None and is_classifier(self.estimator):
             with np.errstate(invalid="ignore"):
                 type_of_target(y, input_name="y")  # it refuses missing classes
+        self._targets = y
         warn_of_row_order(eras, X)
         if eras is None:
             raise ValueError(
@@ -264,7 +264,7 @@ multimetric_, classes_, n_features_in_, feature_names_in_ :
             )
         if params.get("sample_weight") is not None:
             params["sample_weight"] = check_sample_weight(params["sample_weight"], X)
-        with quiet_folds(self.n_jobs) as empty:
+        with folds_warned_once(self.n_jobs):
             given: Any = self.estimator, self.cv, self.param_grid
             if self.rule != "best":
                 self.param_grid = self._with_plain()
@@ -275,10 +275,9 @@ multimetric_, classes_, n_features_in_, feature_names_in_ :
                     super().fit(X, y, eras=eras, **params)
             finally:
                 self.estimator, self.cv, self.param_grid = given
-        warn_of_no_value(empty, "rows that some fold trains on")
         self.era_labels_ = self._eras.labels[self._test_codes]
         self.scorer_ = self._get_scorers(by_era=False)[0]
-        for name in ("_eras", "_test_codes", "_checked_cv_orig"):
+        for name in ("_eras", "_test_codes", "_targets", "_folds", "_checked_cv_orig"):
             self.__dict__.pop(name, None)
         return self
 

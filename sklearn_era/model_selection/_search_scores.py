@@ -29,7 +29,7 @@ from .._era_routing import (
 from .._eras import EncodedEras
 from .._typing import Eras, Table
 from .._warnings import listed, warn_user
-from ..metrics._metric import metric_name
+from ..metrics._metric import is_defined, metric_name
 from ._out_of_era import respond
 
 
@@ -106,7 +106,7 @@ class ScorerByEra:
             for category in (UserWarning, RuntimeWarning):  # of classes that it lacks
                 warnings.simplefilter("ignore", category)
             try:
-                return self.scorer(*args, **params)
+                return score_era(self.scorer, *args, **params)
             except ValueError as error:
                 return error
 
@@ -125,6 +125,18 @@ class ScorerByEra:
             routing.add_self_request(own)
         own.score.add_request(param="era_codes", alias=True)
         return routing
+
+
+def score_era(scorer: Any, model: Any, X: Any, *y: Any, **params: Any) -> Any:
+    """Return the scorer's score of an era's rows; NaN, with a warning, for a metric of
+    the positive class without a row of it.
+    """
+    if y and isinstance(scorer, _Scorer):
+        classes, weights = getattr(model, "classes_", ()), params.get("sample_weight")
+        of_metric = scorer._score_func, scorer._kwargs
+        if not is_defined(*of_metric, y[0], weights, len(classes) == 2):
+            return np.nan
+    return scorer(model, X, *y, **params)
 
 
 def _asked_once(

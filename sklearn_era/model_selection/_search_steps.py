@@ -28,7 +28,13 @@ from ._out_of_era import (
     split_eras,
 )
 from ._search_errors import mean_and_safe_error, mean_over_folds
-from ._search_scores import ScorerByEra, of_classes, tabulate, warn_of_undefined
+from ._search_scores import (
+    EraMean,
+    ScorerByEra,
+    of_classes,
+    tabulate,
+    warn_of_undefined,
+)
 
 
 class SearchByEra(GridSearchCV):
@@ -45,6 +51,7 @@ class SearchByEra(GridSearchCV):
     horizon: Any
     group: str
     _eras: Any = None  # of rows, in a fit: `EncodedEras`
+    _targets: Any = None  # in a fit
 
     def _run_search(
         self, evaluate_candidates: Callable[..., Any], *, callback_ctx: Any = None
@@ -171,6 +178,8 @@ class SearchByEra(GridSearchCV):
             tables[name], self._test_codes = tabulate(of_metric, n_splits)
             shown = self.scoring if isinstance(self.scoring, str) else name
             warn_of_undefined(of_metric, self._eras.labels, shown)
+            if name in ("score", metric):
+                self._folds = [of_metric[k::n_splits] for k in range(n_splits)]
         by_era = {name: mean_over_folds(table) for name, table in tables.items()}
         self.era_scores_ = by_era if is_multimetric else by_era["score"]
         if isinstance(metric, str) and metric in tables:
@@ -212,15 +221,32 @@ class SearchByEra(GridSearchCV):
             who = "The plain model, with which candidates are compared, cannot"
             is_scored = is_scored[:, :1]
         if not is_scored.all(axis=0).any():
-            failed = listed(np.flatnonzero(~is_scored.all(axis=1)) + 1)
-            raise ValueError(
-                f"{who} be fitted and scored in all folds: a fit or a score fails "
-                f"in fold(s) {failed} of {len(names)}; pass error_score='raise' to see "
-                "why."
-            )
+            failed = np.flatnonzero(~is_scored.all(axis=1))
+            shown = f"fold(s) {listed(failed + 1)} of {len(names)}"
+            scores = [score for k in failed for score in self._folds[k]]
+            why = f"a fit or a score fails in {shown}; pass error_score='raise' to see "
+            why += "why"
+            if all(isinstance(score, EraMean) for score in scores):
+                codes = np.unique(np.concatenate([score.codes for score in scores]))
+                why = f"the score is undefined in every era of {shown}"
+                why += f"{self._lacks(codes)}; merge eras, or pass a scoring that "
+                why += "eras of one class have"
+            raise ValueError(f"{who} be fitted and scored in all folds: {why}.")
         # Without any that qualifies, all are equal, and the plain model comes first.
         scores = results[f"{self.choose_by}_era_score"]
         return int(np.argmax(np.where(results["qualifies"], scores, -np.inf)))
+
+    def _lacks(self, codes: NDArray[Any]) -> str:
+        """Return a phrase on the classes that some of these eras lack."""
+        if not is_classifier(self.estimator):
+            return ""
+        targets, eras = np.asarray(self._targets), self._eras.codes
+        lost = [
+            label
+            for label in np.unique(targets)
+            if not np.isin(codes, eras[targets == label]).all()
+        ]
+        return f", of which some lack the class(es) {listed(lost)}" if lost else ""
 
     def __sklearn_tags__(self) -> Any:
         tags, inner = super().__sklearn_tags__(), get_tags(self.estimator)

@@ -11,7 +11,6 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.preprocessing import LabelEncoder
 from sklearn.utils import _safe_indexing, check_array, column_or_1d
 from sklearn.utils._param_validation import Interval, StrOptions
-from sklearn.utils.multiclass import type_of_target
 from sklearn.utils.validation import (
     _check_feature_names_in,
     check_is_fitted,
@@ -26,7 +25,7 @@ from .._parameter_object import with_parameters
 from .._scikit_learn import check_sample_weight
 from .._tables import columns as tables
 from .._tables.checks import check_table, is_data_frame
-from .._tables.target import check_values
+from .._tables.target import are_classes, check_values
 from .._target_statistics import Cells, cells_of, effects
 from .._typing import Eras, Table
 from .._warnings import warn_user
@@ -66,8 +65,10 @@ class EraTargetEncoder(TransformerMixin, BaseEstimator):
         dropped. By 'from_dtype' they are a frame's columns of text and categories, or
         all columns where it has none, as in an array. A missing value is a category.
     target_type : {'auto', 'continuous', 'binary', 'multiclass'}, default='auto'
-        As of :class:`~sklearn.preprocessing.TargetEncoder`: of two classes, the second
-        is encoded, and of more each.
+        Of two classes, the second is encoded, and of more each. 'auto' takes names,
+        booleans and two whole numbers for classes, and other numbers for amounts, while
+        :class:`~sklearn.preprocessing.TargetEncoder` takes counts for classes: of
+        classes that are more than two numbers, pass 'multiclass'.
     smooth : 'auto' or float, default='auto'
         'auto' is as above; a number k stands for 1 / t² with ``p_e = n_e``.
     variation : bool, default=False
@@ -337,13 +338,15 @@ class EraTargetEncoder(TransformerMixin, BaseEstimator):
         y = column_or_1d(y, warn=True)
         self.target_type_ = self.target_type
         if self.target_type == "auto":
-            self.target_type_ = type_of_target(y, input_name="y", raise_unknown=True)
+            self.target_type_ = "binary" if are_classes(np.asarray(y)) else "continuous"
         self.__dict__.pop("classes_", None)
         if self.target_type_ == "continuous":
             return check_array(y, dtype=np.float64, ensure_2d=False)[np.newaxis].copy()
         encoder = LabelEncoder().fit(y)
         self.classes_, codes = encoder.classes_, encoder.transform(y)
         last = self.classes_.size - 1
+        if self.target_type == "auto" and last > 1:
+            self.target_type_ = "multiclass"
         shown = [last] if self.target_type_ == "binary" else range(last + 1)
         return np.array([codes == code for code in shown], dtype=np.float64)
 

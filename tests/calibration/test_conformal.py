@@ -255,6 +255,9 @@ def test_coverage_is_drawn_by_era():
     assert calibration.coverage_score(y, ends, sample_weight=[1, 1, 2, 0]) == 0.5
     sets = np.array([[True, False, True], [False, True, True]])
     assert calibration.coverage_score(["a", "a"], sets, classes=["a", "b", "c"]) == 0.5
+    for wrong in (sets, sets[:, :2], pl.DataFrame(sets[:, :2])):
+        with pytest.raises(ValueError, match=r"holds booleans, .* as classes the lab"):
+            calibration.coverage_score([0, 1], wrong)
     for wrong in ([[0, 1]], ends[0]):
         with pytest.raises(ValueError, match=r"y_pred must be of shape \(4, 2\); got"):
             calibration.coverage_score(y, wrong)

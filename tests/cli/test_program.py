@@ -611,14 +611,19 @@ def test_times_and_groups_are_told_to_averages_and_intercepts(form, tmp_path):
     write(rows.assign(week=texts), "texts.csv")
     result = invoke("fit", "texts.csv", *base[2:], "--groups", "shop")
     assert "--era: '01.01.2024' of column 'week' tells no order: write" in result.stderr
+    length = " must be a number of eras or a duration above 0, such as '28D' or "
+    length += "'4 weeks', in weeks, days, hours, minutes or seconds; got '"
+    no_lengths = ("0", "-2", "1.5", "True", "14X", "0D")
     for extra, error in (
         (["--groups", "week"], "--groups: 'week' is the --era column."),
         (["--era-order", "unordered"], "--era-order: 'unordered' is for --era without"),
         (["--era", "shop", "--groups", "week"], "'week' is rather a time than 'shop'"),
         (["--horizon", "99"], "--horizon: 99 is as long as the 16 eras of 'week'"),
         (["--horizon", "9 pints"], "horizon must be a number of eras or a duration"),
+        *((["--horizon", x], f"--horizon{length}{x}'.") for x in no_lengths),
     ):
-        assert error in fail(*base, "--estimator", "auto", *extra)
+        for estimator in ("auto", "boosting"):
+            assert error in fail(*base, "--estimator", estimator, *extra)
     told = fail(*base, "--known-groups", "--estimator", "forest")
     assert "--known-groups: a forest has no effects of 'shop'" in told
     for extra in (["--groups", "shop"], ["--horizon", "2"]):

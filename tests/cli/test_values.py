@@ -80,6 +80,21 @@ def test_saved_index_is_a_column_if_named_and_none_if_not(frame):
 SUNDAYS = pd.date_range("2024-01-05", periods=5, freq="W")
 
 
+@pytest.mark.parametrize("path", ["d.csv", "d.tsv", "d.parquet"])
+def test_columns_without_a_name_are_left_out_with_a_warning(frame, path):
+    data, places = frame[["a", "b", "c", "y"]].set_axis([*"a", "", *"cy"], axis=1), "2"
+    if path == "d.parquet":  # in which names are distinct
+        write(data, path)
+    else:
+        data.insert(4, "", frame["d"], allow_duplicates=True)
+        data.to_csv(path, sep="\t" if ".tsv" in path else ",")  # with its index
+        places = "3, 6"
+    told = f"Warning: DATA: column(s) {places} of '{path}' have no name, and are left"
+    result = invoke("fit", path, "--target", "y", *BASE, *params(max_iter=1))
+    assert result.stderr == f"{told} out: name them in its header.\n"
+    assert read_metadata("m.era").feature_names == ["a", "c"]
+
+
 @pytest.mark.parametrize("eras", [
     SUNDAYS, SUNDAYS.tz_localize("Europe/Zurich"), SUNDAYS.date, np.arange(5.0),
     np.array(["era1", "era2", "era3", "era4", "era5"]),

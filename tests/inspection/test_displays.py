@@ -8,9 +8,15 @@ import numpy as np
 import pandas as pd
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
-from sklearn.exceptions import NotFittedError
+from sklearn.dummy import DummyClassifier
+from sklearn.exceptions import NotFittedError, UndefinedMetricWarning
 from sklearn.linear_model import LinearRegression
-from sklearn.metrics import mean_absolute_error, roc_auc_score
+from sklearn.metrics import (
+    average_precision_score,
+    make_scorer,
+    mean_absolute_error,
+    roc_auc_score,
+)
 
 from helpers.data import make_mixed_frame
 from sklearn_era import inspection
@@ -96,6 +102,26 @@ def test_scores_of_predictions_by_era(ax, greater_is_better):
     options["sample_weight"] = [0, 1, 1, 1, 1, 1]
     weighted = EraScoreDisplay.from_predictions(y_true, y_pred, **options)
     assert weighted.scores.tolist() == [1, 3, 2]
+
+
+@pytest.mark.parametrize("metric", [roc_auc_score, average_precision_score])
+def test_eras_of_one_class_are_named_once(ax, metric):
+    y, p, eras = np.arange(40) % 4 == 0, np.arange(40) % 7, np.repeat([*"abcd"], 10)
+    y[(eras == "b") | (eras == "d")] = False
+    model = DummyClassifier(strategy="prior").fit(p[:, np.newaxis], y)
+    of = {"eras": eras, "ax": ax}
+    scoring = make_scorer(metric, response_method="predict_proba")
+    for draw in (
+        functools.partial(EraScoreDisplay.from_predictions, y, p, metric=metric),
+        functools.partial(
+            EraScoreDisplay.from_estimator, model, p[:, None], y, scoring=scoring
+        ),
+    ):
+        told = r"undefined in 2 era\(s\) \(b, d\): "
+        with pytest.warns(UndefinedMetricWarning, match=told) as caught:
+            display = draw(**of)
+        assert [x.filename for x in caught] == [__file__]
+        assert np.isnan(display.scores).tolist() == [False, True, False, True]
 
 
 @pytest.mark.parametrize("undefined", [np.nan, np.inf, -np.inf])

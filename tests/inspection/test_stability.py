@@ -18,7 +18,13 @@ from sklearn_era import inspection
 from sklearn_era._tables.columns import read_columns
 from sklearn_era.ensemble import HistGradientBoostingRegressor
 from sklearn_era.inspection import EraStabilityDisplay, era_stability
-from sklearn_era.inspection._turning import Rows, make_design, qualitative, turning_of
+from sklearn_era.inspection._turning import (
+    MAX_SEED,
+    Rows,
+    make_design,
+    qualitative,
+    turning_of,
+)
 from sklearn_era.preprocessing import EraStandardScaler
 
 ERAS = np.repeat(np.arange(6), 120)
@@ -213,6 +219,21 @@ def test_classes_turn_too(n_classes):
     result = era_stability(X, y, eras=ERAS, estimator=model, price=False)
     assert result.era_order == "ordered"
     assert result.turns.tolist() == [False, True, False]
+
+
+@pytest.mark.parametrize("dtype", [np.int64, float, object])
+def test_counts_are_numbers_to_the_default_model(dtype):
+    X, y = make_data()
+    counts = np.round(5 * (y - y.min()))
+    given = {"eras": ERAS, "random_state": 0, "price": False, "n_repeats": 1, "cv": 2}
+    found = era_stability(X, counts.astype(dtype), **given)
+    seed = np.random.RandomState(0).randint(MAX_SEED)
+    model = HistGradientBoostingRegressor(early_stopping=False, random_state=seed)
+    assert found.effects.shape == (6, 3)
+    rng = np.random.RandomState(0)
+    rng.randint(MAX_SEED)
+    given |= {"random_state": rng, "estimator": model}
+    assert_array_equal(found.effects, era_stability(X, counts, **given).effects)
 
 
 def test_one_shape_whose_values_move_does_not_turn():

@@ -7,7 +7,13 @@ import pytest
 from numpy.testing import assert_allclose
 from scipy.stats import t, ttest_1samp
 from sklearn.metrics import average_precision_score as average_precision
-from sklearn.metrics import log_loss, mean_absolute_error, mean_squared_error, r2_score
+from sklearn.metrics import (
+    f1_score,
+    log_loss,
+    mean_absolute_error,
+    mean_squared_error,
+    r2_score,
+)
 from sklearn.metrics import roc_auc_score as roc_auc
 
 from sklearn_era.metrics import EraScoreForecast, compare_predictions, era_scores
@@ -124,12 +130,20 @@ def test_eras_without_a_score_are_left_out():
     y = rng.integers(0, 2, 100)
     y[eras == 2] = 1
     a, b = rng.random((2, 100))
-    with pytest.warns(UserWarning, match="Only one class"):
+    told = r"^roc_auc_score is undefined in 1 era\(s\) \(2\): Only one class"
+    with pytest.warns(UserWarning, match=told) as caught:
         found = compare_predictions(y, a, b, eras=eras, metric=roc_auc)
+    assert [x.filename for x in caught] == [__file__]
     assert np.isnan(found.differences).tolist() == [False, False, True, False, False]
     known = found.differences[[0, 1, 3, 4]]
     assert found.mean == pytest.approx(known.mean())
     assert "of 4 eras" in repr(found)
+    told = r"^f1_score is undefined in 1 era\(s\) \(2\): no row is of the positive"
+    given = {"eras": eras, "metric": f1_score, "era_order": "unordered"}
+    with pytest.warns(UserWarning, match=told) as caught:
+        found = compare_predictions(1 - y, a > 0.5, b > 0.5, **given)
+    assert len(caught) == 1
+    assert np.isnan(found.differences).tolist() == [False, False, True, False, False]
 
 
 def test_eras_that_do_not_tell_their_error_are_left_out():

@@ -16,6 +16,7 @@ from sklearn.metrics import log_loss, mean_absolute_error, mean_squared_error, r
 
 from helpers.data import make_shifting
 from sklearn_era.metrics import EraScores, era_scores, make_era_scorer
+from sklearn_era.metrics._metric import metric_name
 
 numbers = st.integers(-100, 100).map(lambda i: i / 8)
 rows = st.tuples(st.integers(0, 4), numbers, numbers, st.integers(1, 4))
@@ -231,9 +232,50 @@ def test_eras_of_one_class_or_no_weight_are_not_lost():
     with pytest.warns(UndefinedMetricWarning, match="Only one class"):
         result = score(metric=sk.roc_auc_score)
     assert_array_equal(result.scores, [1.0, np.nan])
+    told = r"^roc_auc_score is undefined in 2 era\(s\) \(a, c\): Only one class"
+    with pytest.warns(UndefinedMetricWarning, match=told) as caught:
+        era_scores(
+            [0, 0, 0, 1, 1], np.arange(5), eras=[*"abbbc"], metric=sk.roc_auc_score
+        )
+    assert [x.filename for x in caught] == [__file__]
     with pytest.raises(ValueError, match="metric log_loss failed in era b, of 2 rows"):
         score(metric=log_loss)
     assert np.isfinite(score(metric=log_loss, labels=[0, 1]).scores).all()
+
+
+OF_POSITIVES = [sk.f1_score, sk.recall_score, sk.precision_score, sk.jaccard_score]
+OF_POSITIVES += [sk.average_precision_score, partial(sk.fbeta_score, beta=2.0)]
+
+
+@pytest.mark.parametrize("labels", [[0, 1], [False, True], [2, 1], ["no", "yes"]])
+@pytest.mark.parametrize("metric", OF_POSITIVES, ids=metric_name)
+def test_eras_without_positives_have_no_score_of_them(metric, labels):
+    """Whether predicted ones are false or there are none; and rows without weight."""
+    p, eras = np.array([0, 1, 1, 0, 0, 0, 1, 1]), np.repeat([*"abcd"], 2)
+    y = np.array(labels)[[0, 1, 0, 0, 0, 0, 1, 0]]
+    of = {"eras": eras, "sample_weight": [1, 1, 1, 1, 1, 1, 0, 1]}
+    of |= {"pos_label": "yes"} if "yes" in labels else {}
+    p = p if metric is sk.average_precision_score else np.array(labels)[p]
+    told = rf"^{metric_name(metric)} is undefined in 3 era\(s\) \(b, c, d\): no row is"
+    with pytest.warns(UndefinedMetricWarning, match=told) as caught:
+        found = era_scores(y, p, metric=metric, **of)
+    assert len(caught) == 1
+    assert_array_equal(found.scores, [1, np.nan, np.nan, np.nan])
+    if metric is not sk.average_precision_score:
+        rest = {"metric": metric, "zero_division": 1.0} | of
+        assert era_scores(y, p, **rest)["c"] == 1
+        with pytest.raises(ValueError, match="pos_label=9 is not a valid label"):
+            era_scores(y, p, metric=metric, **of | {"pos_label": 9})
+
+
+def test_scores_of_all_classes_are_those_of_scikit_learn():
+    y, p, eras = [0, 0, 2, 1], [0, 0, 2, 2], [0, 0, 1, 1]
+    found = era_scores(y, p, eras=eras, metric=sk.f1_score, average="micro")
+    assert_array_equal(found.scores, [1, 0.5])
+    with pytest.warns(UserWarning, match="A single label") as caught:
+        found = era_scores(y, p, eras=[0, 1, 2, 2], metric=sk.balanced_accuracy_score)
+    assert_array_equal(found.scores, [1, 1, 0.5])
+    assert [x.filename for x in caught] == [__file__]
 
 
 @pytest.mark.parametrize("container", [list, np.asarray, pd.Series])

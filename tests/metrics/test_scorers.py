@@ -10,6 +10,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn import config_context, metrics
 from sklearn.base import clone
+from sklearn.exceptions import UndefinedMetricWarning
 from sklearn.inspection import permutation_importance
 from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.metrics import mean_squared_error, r2_score
@@ -239,3 +240,18 @@ def test_the_column_of_eras_is_kept_from_a_model_that_was_fitted_without_it():
     assert scorer(search.best_estimator_, frame, y) == scores.worst()
     assert scorer(fitted, X, y, eras=eras) == scores.worst()
     assert np.isfinite(search.best_score_)
+
+
+@pytest.mark.parametrize("metric", [metrics.roc_auc_score, metrics.f1_score])
+def test_eras_without_a_score_are_named_once(metric):
+    X, eras = np.arange(12.0)[:, np.newaxis], np.repeat([*"abc"], 4)
+    y = np.array([0, 0, 1, 1, 0, 0, 0, 0, 0, 1, 1, 1])
+    model, given = LogisticRegression().fit(X, y), {"eras": eras}
+    with pytest.warns(
+        UndefinedMetricWarning, match=r"1 of 3 eras \(b\), left"
+    ) as caught:
+        make_era_scorer(metric, undefined="omit")(model, X, y, **given)
+    assert len(caught) == 1
+    with pytest.raises(ValueError, match=r"1 of 3 eras \(b\)\. Drop"):
+        make_era_scorer(metric)(model, X, y, **given)
+    make_era_scorer(metric, undefined=0.5)(model, X, y, **given)

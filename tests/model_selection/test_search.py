@@ -5,6 +5,7 @@ import re
 import sys
 import warnings
 from collections import Counter
+from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -26,9 +27,11 @@ from helpers.data import make_levels
 from helpers.grids import slow
 from sklearn_era._progress import Progress
 from sklearn_era.auto import AutoEraClassifier, AutoEraRegressor
+from sklearn_era.calibration import EraCalibratedClassifier, EraConformalClassifier
 from sklearn_era.ensemble import BinnedDataset, EraForestRegressor
 from sklearn_era.ensemble import HistGradientBoostingClassifier as Classifier
 from sklearn_era.ensemble import HistGradientBoostingRegressor as Regressor
+from sklearn_era.inspection import era_permutation_importance, era_stability
 from sklearn_era.metrics import make_era_scorer
 from sklearn_era.model_selection import EraKFold, EraSearchCV, EraSearchDisplay
 from sklearn_era.model_selection import EraWalkForwardSplit as EraWalk
@@ -490,6 +493,20 @@ def test_columns_that_begin_later_are_one_warning(search):
     assert_array_equal(search.predict(X.assign(never=1.0)), predicted)
 
 
+@pytest.mark.parametrize("fit", [
+    EraConformalClassifier(Classifier(**SMALL)).fit,
+    EraCalibratedClassifier(Classifier(**SMALL)).fit,
+    partial(era_permutation_importance, Classifier(**SMALL), n_repeats=1),
+    partial(era_stability, estimator=Classifier(**SMALL), n_repeats=1, alpha=0.999),
+], ids=["sets", "calibration", "importance", "stability"])  # fmt: skip
+def test_columns_without_a_value_are_one_warning(fit):
+    X, y, eras = make_late_columns()
+    with pytest.warns(UserWarning, match="'never'.* rows that some fold") as caught:
+        fit(X, y > 0, eras=eras)
+    (warning,) = (x for x in caught if "have no value" in str(x.message))
+    assert warning.filename == __file__
+
+
 @pytest.mark.slow
 def test_fits_in_parallel_are_the_same():
     X, y, eras = make_late_columns()
@@ -545,11 +562,14 @@ def test_probabilities_are_scored_in_eras_that_lack_classes(scoring, score, labe
 
 
 @pytest.mark.parametrize(
-    "scoring", ["roc_auc", "d2_log_loss_score", slow("roc_auc_ovr"), ["roc_auc"]]
-)
+    "scoring",
+    ["roc_auc", "d2_log_loss_score", slow("roc_auc_ovr"), ["roc_auc"], "f1", "recall",
+     "average_precision", "precision", "jaccard"], ids=str,
+)  # fmt: skip
 def test_eras_without_a_score_are_named(scoring):
+    refit = isinstance(scoring, str)
     search = EraSearchCV(
-        LogisticRegression(), {"C": [0.1]}, scoring=scoring, refit=scoring == "roc_auc"
+        LogisticRegression(), {"C": [0.1]}, scoring=scoring, refit=refit
     )
     with pytest.warns(UndefinedMetricWarning, match=r"in 3 era\(s\) \(6, 8, 10\)"):
         search.fit(X, make_classes([0, 1]), eras=eras)
@@ -567,3 +587,21 @@ def test_a_score_that_no_era_has_is_refused(rule, message):
     search = EraSearchCV(LogisticRegression(), {"C": [1.0]}, scoring="f1", rule=rule)
     with pytest.raises(ValueError, match=message):
         search.fit(X, make_classes(["no", "yes"]), eras=eras)
+
+
+@pytest.mark.filterwarnings("ignore:scoring. roc", "ignore:One or more of the test")
+@pytest.mark.parametrize("error_score", [np.nan, "raise"])
+@pytest.mark.parametrize("rule", ["best", "one_standard_error"])
+def test_a_score_that_is_undefined_in_a_fold_did_not_fail(rule, error_score):
+    """The first era has a class of its own: no other has a score of all classes."""
+    target = np.where(X[:, 0] > 0, "a", "b")
+    target[(eras == 0) & (X[:, 1] > 0)] = "c"
+    given = {"rule": rule, "error_score": error_score, "scoring": "roc_auc_ovr"}
+    search = EraSearchCV(LogisticRegression(), {"C": [1.0]}, **given)
+    told = (
+        r"in all folds: the score is undefined in every era of fold\(s\) 1, 2.* of \d, "
+        r"of which some lack the class\(es\) c; merge eras, or pass a scoring"
+    )
+    with pytest.raises(ValueError, match=told) as caught:
+        search.fit(X, target, eras=eras)
+    assert "error_score" not in str(caught.value)

@@ -212,7 +212,8 @@ def test_text_of_data_frames_is_encoded(library, tmp_path):
     text = np.array(["a", "b", "c", "d", "e", "f", "g", None], dtype=object)[CODES]
     frame = frames.DataFrame({"era": ERAS, "text": text.tolist(), "number": Y})
     labels = np.digitize(Y, [5, 15])
-    encoder = EraTargetEncoder(**EVERY).set_output(transform=library)
+    of_classes = EVERY | {"target_type": "multiclass"}
+    encoder = EraTargetEncoder(**of_classes).set_output(transform=library)
     found = encoder.fit_transform(frame, labels, eras="era")
     ends = [f"{kind}_{k}" for kind in ("effect", "variation") for k in range(3)]
     names = [f"text_{end}" for end in [*ends, "count"]]
@@ -224,7 +225,7 @@ def test_text_of_data_frames_is_encoded(library, tmp_path):
         assert_allclose(found[f"text_effect_{k}"].to_numpy(), expected, atol=1e-12)
     two = EraTargetEncoder().fit_transform(X, labels == 2, eras=ERAS)[:, 0]
     assert_allclose(two, expected, atol=1e-12)
-    plain = EraTargetEncoder(**EVERY).fit(frame, labels, eras="era")
+    plain = EraTargetEncoder(**of_classes).fit(frame, labels, eras="era")
     save_model(plain, tmp_path / "model")
     new = frames.DataFrame({"era": [99, 99], "text": ["a", "new"], "number": [0, 0]})
     loaded, _ = load_model(tmp_path / "model")
@@ -245,6 +246,30 @@ def test_without_text_all_columns_of_a_frame_are_encoded(library):
     assert_array_equal(encoder.fit_transform(frame, Y, eras="era"), expected)
     assert_array_equal(encoder.transform(frame), encoder.transform(frame, eras="era"))
     assert [*encoder.get_feature_names_out()] == ["shop_effect", "kind_effect"]
+
+
+COUNTS = {"whole": np.int64, "floats": float, "objects": object, "frame": pd.Series}
+CLASSES = {
+    "flags": np.array([False, True]), "floats": np.array([0.0, 1.0]),
+    "names": np.array(["no", "yes"]), "codes": np.array([1, 2], dtype=object),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", COUNTS)
+def test_counts_are_numbers(kind):
+    counts = np.round(Y - Y.min())
+    given = pd.Series(counts, dtype="Int64") if kind == "frame" else None
+    given = counts.astype(COUNTS[kind]) if given is None else given
+    found = EraTargetEncoder().fit_transform(X, given, eras=ERAS)
+    expected = EraTargetEncoder(target_type="continuous")
+    assert_array_equal(found, expected.fit_transform(X, counts, eras=ERAS))
+
+
+@pytest.mark.parametrize("names", CLASSES.values(), ids=CLASSES)
+def test_names_flags_and_two_whole_numbers_are_classes(names):
+    encoder = EraTargetEncoder().fit(X, names[(Y > 5) * 1], eras=ERAS)
+    assert encoder.target_type_ == "binary"
+    assert encoder.classes_.tolist() == names.tolist()
 
 
 def test_columns_are_chosen_and_slips_named():
