@@ -1,5 +1,6 @@
 """How eras are passed: by keyword, as labels, columns of labels or names of columns."""
 
+from collections import Counter
 from collections.abc import Callable, Collection, Hashable
 from dataclasses import replace
 from functools import wraps
@@ -93,11 +94,12 @@ def names_columns(eras: Any, X: Any, *, name: str = "eras", X_name: str = "X") -
         _refuse_levels([eras, *given], columns, name)
     if not all(isinstance(x, str) for x in given):
         return False
-    others = [x for x in given if x not in columns]
-    twice = [x for x in columns if given.count(x) > 1]
+    known, counts = {*columns}, Counter(given)  # there may be millions
+    others = [x for x in counts if x not in known]
+    twice = [x for x, n in counts.items() if n > 1]
     if are_labels:
         return not (others or twice)
-    if len(others) == len(given):
+    if len(others) == len(counts):
         raise ValueError(
             f"{name} has {len(given)} labels, but {X_name} has {_num_samples(X)} rows, "
             f"and no column {others[0]!r} that they might name."
