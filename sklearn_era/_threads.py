@@ -95,8 +95,7 @@ class IterationThreads:
         count_lost: Callable[[], int] | None = _count_lost,
     ) -> None:  # fmt: skip
         self._n = self._n_all = n_all
-        is_fixed = os.environ.get("OMP_DYNAMIC", "").strip().lower() == "false"
-        self._clock, self._count_lost = clock, None if is_fixed else count_lost
+        self._clock, self._count_lost = clock, count_lost
         # When fewer threads, and more, may be tried; and the trial in progress: the
         # number before it, with its seconds an iteration, and those it was judged by.
         self._due = {False: 0.0, True: 0.0}
@@ -105,13 +104,15 @@ class IterationThreads:
 
     def begin_fit(self) -> None:
         """Forget the iterations of an earlier fit, but not the number that it chose."""
+        is_dynamic = os.environ.get("OMP_DYNAMIC", "").strip().lower() != "false"
+        self._is_fixed = self._n_all == 1 or not is_dynamic
         if self._before is not None:
             self._n, self._before = self._before[0], None
         self._began, self._n_lost, self._n_iterations = -math.inf, 0, -1
 
     def begin_iteration(self) -> int:
         """Return the number of threads, by the time of the iterations so far."""
-        if self._n_all == 1 or self._count_lost is None:
+        if self._is_fixed or self._count_lost is None:
             return self._n_all
         now, self._n_iterations = self._clock(), self._n_iterations + 1
         if (seconds := now - self._began) >= _PERIOD:
