@@ -65,6 +65,7 @@ NOT_OF_SEARCH = {
     "test_grid_search_cv_results": EXTRA_COLUMNS,
     "test_grid_search_cv_results_multimetric": EXTRA_COLUMNS,
     "test_custom_run_search": EXTRA_COLUMNS,
+    "test_refit": NO_SCORE,  # of folds without the class of which it is the precision
     "test_search_cv_results_none_param": NO_SCORE,
     "test_unsupported_sample_weight_scorer": NO_SCORE,
     f"{NON_FINITE}[GridSearchCV-specialized_params0-False]": ANOTHER,
