@@ -257,13 +257,30 @@ def test_random_cases(client):
             assert_same(fitted, local)
         except AssertionError:
             # Two thresholds, or a set of categories and the others, may be the same
-            # split of the rows to train on: which is chosen hangs on the last bit.
+            # split of the rows to train on, and of classes others have the same gain:
+            # which is chosen hangs on the last bit.
             n_ties += 1
-            assert_same_on_training_rows(fitted.to_local(), local, data[0])
+            if not has_tie(fitted.to_local(), local):
+                assert_same_on_training_rows(fitted.to_local(), local, data[0])
 
     check()
     assert n_cases >= 100
     assert n_ties < n_cases / 5
+
+
+def has_tie(fitted, local):
+    """Whether the first splits that differ, of the same rows, have the same gain."""
+    splits = ["feature_idx", "bin_threshold", "missing_go_to_left", "is_leaf"]
+    for trees in zip(fitted._predictors, local._predictors, strict=False):
+        for ours, theirs in zip(*trees, strict=True):
+            pairs = [(0, 0)]
+            for i, j in pairs:  # a list that grows
+                a, b = ours.nodes[i], theirs.nodes[j]
+                if any(a[x] != b[x] for x in splits):
+                    return bool(np.isclose(a["gain"], b["gain"], rtol=1e-12, atol=0))
+                if not a["is_leaf"]:
+                    pairs += [(a["left"], b["left"]), (a["right"], b["right"])]
+    return False
 
 
 def assert_same_on_training_rows(fitted, local, X):
