@@ -230,7 +230,6 @@ def _refuse_places(model: Any, X: Any, eras: Any) -> None:
     """Raise ValueError if a parameter counts columns that have other places once those
     of eras are taken out of X.
     """
-    check_collected(X)
     columns = [*_columns_of(X)]
     taken = [x for x in np.atleast_1d(eras).tolist() if x in columns]
     for name, value in model.get_params().items() if taken else ():

@@ -145,10 +145,11 @@ class IterationThreads:
 
 def threads_of_fit(n_all: int) -> IterationThreads:
     """Return the `IterationThreads` of this Python thread for a fit that begins now."""
-    known = vars(_running).setdefault("of_iterations", {})
-    threads: IterationThreads = known.setdefault(n_all, IterationThreads(n_all))
-    threads.begin_fit()
-    return threads
+    known: dict[int, IterationThreads] = vars(_running).setdefault("of_iterations", {})
+    if n_all not in known:
+        known[n_all] = IterationThreads(n_all)
+    known[n_all].begin_fit()
+    return known[n_all]
 
 
 class ThreadsMixin(gradient_boosting.BaseHistGradientBoosting):

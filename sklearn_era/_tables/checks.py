@@ -1,4 +1,4 @@
-"""What is no table in memory, refused before it is read as one."""
+"""Refuse lazy frames, series and dicts, before they are read as tables."""
 
 from collections.abc import Mapping
 from typing import Any

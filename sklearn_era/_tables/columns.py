@@ -10,10 +10,7 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 from sklearn.utils import _safe_indexing
 from sklearn.utils._missing import is_pandas_na
-from sklearn.utils.validation import (
-    _check_feature_names_in,
-    validate_data,
-)
+from sklearn.utils.validation import _check_feature_names_in, validate_data
 
 from .._typing import ColumnChoice, Table
 from .checks import check_collected, check_table, is_data_frame

@@ -1,4 +1,4 @@
-"""What is fitted, to what: an estimator; features, target and eras of columns."""
+"""The estimator of a fit, and its rows: features, target and eras of columns."""
 
 from collections.abc import Sequence
 from typing import Any
