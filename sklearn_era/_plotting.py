@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from textwrap import wrap
 from typing import Any
 
-from sklearn_era._optional import import_optional
-from sklearn_era._typing import Axes
+from ._optional import import_optional
+from ._typing import Axes
 
 # Okabe & Ito's colours, distinct to colour-blind readers.
 BLUE = "#0072b2"

@@ -11,27 +11,15 @@ from scipy.stats import norm
 from sklearn.utils import _safe_indexing, check_consistent_length
 from sklearn.utils.validation import _num_samples, check_is_fitted
 
-from sklearn_era._era_labels import label_texts
-from sklearn_era._plotting import (
-    BLUE,
-    GRAY,
-    ORANGE,
-    axes_or_new,
-    label_eras,
-    legend_above,
-)
-from sklearn_era._typing import Axes, Eras, Estimator, Scoring, Table
-from sklearn_era.inspection._era_scorer import scorer_of_an_era
-from sklearn_era.inspection._forest_plot import draw_forest, next_text
-from sklearn_era.metrics import (
-    EraComparison,
-    EraScoreForecast,
-    era_scores,
-    era_standard_errors,
-)
-from sklearn_era.metrics._aggregation import check_direction
-from sklearn_era.metrics._metric import find_direction, metric_name
-from sklearn_era.model_selection._search_scores import score_era
+from .._era_labels import label_texts
+from .._plotting import BLUE, GRAY, ORANGE, axes_or_new, label_eras, legend_above
+from .._typing import Axes, Eras, Estimator, Scoring, Table
+from ..metrics import EraComparison, EraScoreForecast, era_scores, era_standard_errors
+from ..metrics._aggregation import check_direction
+from ..metrics._metric import find_direction, metric_name
+from ..model_selection._search_scores import score_era
+from ._era_scorer import scorer_of_an_era
+from ._forest_plot import draw_forest, next_text
 
 
 class EraScoreDisplay:

@@ -4,9 +4,9 @@ from typing import Any
 
 from sklearn.metrics import check_scoring, make_scorer
 
-from sklearn_era.metrics import EraScorer
-from sklearn_era.metrics._metric import metric_name
-from sklearn_era.model_selection._search_scores import asks_for_eras
+from ..metrics import EraScorer
+from ..metrics._metric import metric_name
+from ..model_selection._search_scores import asks_for_eras
 
 
 def scorer_of_an_era(estimator: Any, scoring: Any) -> tuple[Any, str]:

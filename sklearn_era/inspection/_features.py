@@ -8,9 +8,9 @@ from sklearn.ensemble._hist_gradient_boosting.predictor import TreePredictor
 from sklearn.utils import Bunch
 from sklearn.utils.validation import _check_feature_names_in
 
-from sklearn_era._trees.traversal import is_sent_left
-from sklearn_era._typing import Estimator
-from sklearn_era.ensemble._binning import rare_categories
+from .._trees.traversal import is_sent_left
+from .._typing import Estimator
+from ..ensemble._binning import rare_categories
 
 
 def feature_names(estimator: Estimator) -> NDArray[Any]:

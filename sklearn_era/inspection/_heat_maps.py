@@ -5,8 +5,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sklearn_era._era_labels import label_texts
-from sklearn_era._plotting import axes_or_new, label_eras
+from .._era_labels import label_texts
+from .._plotting import axes_or_new, label_eras
 
 _FIELDS = ("effects", "p_value", "turns", "feature_names", "era_labels")
 _LABELS = {

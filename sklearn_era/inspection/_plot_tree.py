@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from sklearn_era._era_labels import label_texts
-from sklearn_era._eras import read_eras
-from sklearn_era._optional import import_optional
-from sklearn_era._plotting import BLUE, ORANGE, axes_or_new
-from sklearn_era._typing import Eras, Estimator, Table
-from sklearn_era.inspection._tree_text import Node, describe_tree
+from .._era_labels import label_texts
+from .._eras import read_eras
+from .._optional import import_optional
+from .._plotting import BLUE, ORANGE, axes_or_new
+from .._typing import Eras, Estimator, Table
+from ._tree_text import Node, describe_tree
 
 _MOST_ARROWS = 30  # beyond them, eras are counted
 _N_BARS = 10  # of either side

@@ -16,13 +16,13 @@ from sklearn.linear_model._base import LinearModel
 from sklearn.utils._openmp_helpers import _openmp_effective_n_threads
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from sklearn_era._threads import openmp_threads
-from sklearn_era._trees.traversal import column_of_feature
-from sklearn_era._typing import Table
-from sklearn_era.auto import AutoEraClassifier, AutoEraRegressor
-from sklearn_era.auto._linear import LinearClassifier, LinearRegressor
-from sklearn_era.ensemble import EraForestClassifier
-from sklearn_era.ensemble._splitting.lanes.instruction_sets import lane_module
+from .._threads import openmp_threads
+from .._trees.traversal import column_of_feature
+from .._typing import Table
+from ..auto import AutoEraClassifier, AutoEraRegressor
+from ..auto._linear import LinearClassifier, LinearRegressor
+from ..ensemble import EraForestClassifier
+from ..ensemble._splitting.lanes.instruction_sets import lane_module
 
 Array = NDArray[np.float64]
 Sums = tuple[Array, Array, Array]  # Shapley values, bases by output, rows

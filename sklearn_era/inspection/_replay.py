@@ -14,18 +14,18 @@ from sklearn.ensemble._hist_gradient_boosting.predictor import TreePredictor
 from sklearn.utils._openmp_helpers import _openmp_effective_n_threads
 from sklearn.utils.validation import _num_samples, check_is_fitted
 
-from sklearn_era._era_labels import find
-from sklearn_era._eras import EncodedEras, is_fixed, read_eras, weigh_eras
-from sklearn_era._scikit_learn import check_sample_weight
-from sklearn_era._tables.target import check_y
-from sklearn_era._threads import openmp_threads
-from sklearn_era._trees.traversal import leaf_indices, sum_up_tree
-from sklearn_era._typing import Eras, Estimator
-from sklearn_era.ensemble._boosters.era_weights import weights_by_label
-from sklearn_era.ensemble._criteria.objects import sum_leaves
-from sklearn_era.ensemble._forests.fit import ForestFitMixin
-from sklearn_era.ensemble._prediction.blocks import BLOCK_VALUES
-from sklearn_era.ensemble._splitting.lanes.instruction_sets import lane_module
+from .._era_labels import find
+from .._eras import EncodedEras, is_fixed, read_eras, weigh_eras
+from .._scikit_learn import check_sample_weight
+from .._tables.target import check_y
+from .._threads import openmp_threads
+from .._trees.traversal import leaf_indices, sum_up_tree
+from .._typing import Eras, Estimator
+from ..ensemble._boosters.era_weights import weights_by_label
+from ..ensemble._criteria.objects import sum_leaves
+from ..ensemble._forests.fit import ForestFitMixin
+from ..ensemble._prediction.blocks import BLOCK_VALUES
+from ..ensemble._splitting.lanes.instruction_sets import lane_module
 
 Array = NDArray[np.float64]
 Gradients = tuple[NDArray[np.float32], NDArray[np.float32]]  # of rows and outputs

@@ -8,11 +8,11 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 from sklearn.utils import Bunch
 
-from sklearn_era._era_arguments import without_era_column
-from sklearn_era._eras import era_means, read_eras
-from sklearn_era._typing import Eras
-from sklearn_era.inspection._features import feature_names
-from sklearn_era.inspection._raw_values import Array, explain
+from .._era_arguments import without_era_column
+from .._eras import era_means, read_eras
+from .._typing import Eras
+from ._features import feature_names
+from ._raw_values import Array, explain
 
 
 @dataclass(frozen=True, eq=False)

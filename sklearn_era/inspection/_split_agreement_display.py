@@ -5,9 +5,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from sklearn_era._plotting import BLUE, ORANGE, axes_or_new
-from sklearn_era._typing import Axes, Eras, Estimator, Table
-from sklearn_era.inspection._split_statistics import split_statistics
+from .._plotting import BLUE, ORANGE, axes_or_new
+from .._typing import Axes, Eras, Estimator, Table
+from ._split_statistics import split_statistics
 
 _FIELDS = ("depth", "gain", "direction_agreement")
 _LARGEST_AREA = 900.0  # in square points, of the largest bubble

@@ -11,20 +11,15 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import Bunch
 from sklearn.utils._param_validation import validate_parameter_constraints
 
-from sklearn_era._era_labels import label_texts
-from sklearn_era._eras import min_rows_of_side
-from sklearn_era._optional import import_optional
-from sklearn_era._trees.traversal import column_of_feature
-from sklearn_era._typing import Eras, Estimator, Table
-from sklearn_era.ensemble._criteria.objects import EraComparison, compare_sides
-from sklearn_era.ensemble._parameter_table import CONSTRAINTS
-from sklearn_era.inspection._features import as_frames, feature_names, left_categories
-from sklearn_era.inspection._replay import (
-    ReplayData,
-    TreeSums,
-    check_replay_data,
-    replay_trees,
-)
+from .._era_labels import label_texts
+from .._eras import min_rows_of_side
+from .._optional import import_optional
+from .._trees.traversal import column_of_feature
+from .._typing import Eras, Estimator, Table
+from ..ensemble._criteria.objects import EraComparison, compare_sides
+from ..ensemble._parameter_table import CONSTRAINTS
+from ._features import as_frames, feature_names, left_categories
+from ._replay import ReplayData, TreeSums, check_replay_data, replay_trees
 
 # The columns with a value a split, in the order of the data frame.
 _COLUMNS: dict[str, Any] = {

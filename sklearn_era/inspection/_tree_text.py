@@ -9,12 +9,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator
 
-from sklearn_era._trees.traversal import column_of_feature
-from sklearn_era._typing import Eras, Table
-from sklearn_era.ensemble._forests.fit import ForestFitMixin
-from sklearn_era.inspection._features import feature_names, left_categories
-from sklearn_era.inspection._replay import check_hist_gradient_boosting
-from sklearn_era.inspection._split_statistics import split_statistics
+from .._trees.traversal import column_of_feature
+from .._typing import Eras, Table
+from ..ensemble._forests.fit import ForestFitMixin
+from ._features import feature_names, left_categories
+from ._replay import check_hist_gradient_boosting
+from ._split_statistics import split_statistics
 
 CUT = "(...)"  # in place of a split that is too deep
 

@@ -2,13 +2,13 @@
 
 from typing import TYPE_CHECKING
 
-from sklearn_era._warnings import renamed
-from sklearn_era.metrics._comparison import EraComparison, compare_predictions
-from sklearn_era.metrics._era_scores import EraScores, era_scores
-from sklearn_era.metrics._forecast import EraScoreForecast
-from sklearn_era.metrics._pooled import PooledScore
-from sklearn_era.metrics._scorer import EraScorer, make_era_scorer
-from sklearn_era.metrics._standard_errors import era_standard_errors
+from .._warnings import renamed
+from ._comparison import EraComparison, compare_predictions
+from ._era_scores import EraScores, era_scores
+from ._forecast import EraScoreForecast
+from ._pooled import PooledScore
+from ._scorer import EraScorer, make_era_scorer
+from ._standard_errors import era_standard_errors
 
 __all__ = [
     "EraComparison", "EraScoreForecast", "EraScorer", "EraScores", "PooledScore",

@@ -9,9 +9,9 @@ from numpy.typing import NDArray
 from sklearn.exceptions import UndefinedMetricWarning
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from sklearn_era._eras import warn_of_text_order
-from sklearn_era._warnings import listed, warn_user
-from sklearn_era.metrics._metric import is_number, metric_name
+from .._eras import warn_of_text_order
+from .._warnings import listed, warn_user
+from ._metric import is_number, metric_name
 
 Values = NDArray[np.float64]
 Aggregation = str | Callable[[Values], float]
