@@ -2,28 +2,25 @@
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
-from numbers import Integral
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.stats import t
-from sklearn.utils import _safe_indexing
-from sklearn.utils._param_validation import Interval, StrOptions, validate_params
-from sklearn.utils.validation import _num_samples
+from sklearn.utils._param_validation import StrOptions, validate_params
 
 from .._eras import are_ordered
+from .._warnings import warned_once
 from ._aggregation import check_direction
-from ._era_scores import EraScores, era_scores
+from ._era_scores import EraScores, check_lengths, era_scores
 from ._forecast import EraScoreForecast
 from ._forecast_input import check_level, known_places
 from ._mean_errors import error_of_neighbours, mean_and_error
-from ._metric import Metric, check_metric, find_direction, is_defined, metric_name
+from ._metric import Metric, check_metric, find_direction, metric_name
 from ._pooled import PooledScore
-from ._standard_errors import Rows, sampling_error
+from ._standard_errors import RESAMPLING, errors_by_era
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -134,9 +131,8 @@ class EraComparison:
     {name: ["array-like"] for name in ("y_true", "a", "b", "eras")}
     | {"metric": [callable], "sample_weight": ["array-like", None]}
     | {"era_order": [StrOptions({"auto", "ordered", "unordered"})]}
-    | {"row_params": [dict, None]}
-    | {"greater_is_better": ["boolean", None], "random_state": ["random_state"]}
-    | {"n_resamples": [Interval(Integral, 0, None, closed="left")]},
+    | {"greater_is_better": ["boolean", None], "row_params": [dict, None]}
+    | RESAMPLING,
     prefer_skip_nested_validation=True,
 )
 def compare_predictions(
@@ -204,50 +200,27 @@ def compare_predictions(
     check_metric(metric)
     name, is_score = metric_name(metric), find_direction(metric, greater_is_better)
     check_direction("mean", is_score, name, "compare_predictions")
-    n_samples = _num_samples(y_true)
-    for side, predictions in {"a": a, "b": b}.items():
-        if _num_samples(predictions) != n_samples:
-            raise ValueError(
-                f"{side} has {_num_samples(predictions)} rows, but y_true has "
-                f"{n_samples}; pass the same rows in both."
-            )
-
-    def of(predictions: Any) -> Callable[..., float]:
-        def score(y: Any, rows: NDArray[np.intp], **by_row: Any) -> float:
-            own = _safe_indexing(predictions, rows)
-            weights = by_row.get("sample_weight")
-            if not is_defined(metric, metric_params, y, weights, np.ndim(own) == 1):
-                return np.nan
-            return metric(y, own, **metric_params, **by_row)
-
-        score.__name__ = name
-        return score
-
-    def error(
-        y: Any, rows: NDArray[np.intp], sample_weight: Any = None, **by_row: Any
-    ) -> Any:
-        both = [_safe_indexing(x, rows) for x in (a, b)]
-        pair = Rows(y, both, sample_weight, by_row)
-        given = pair, metric, metric_params, n_resamples, random_state
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # which scores have given
-            return sampling_error(*given)
-
-    # In the place of predictions, these get the rows.
+    check_lengths(y_true, {"a": a, "b": b})
     given: Any = {"eras": eras, "sample_weight": sample_weight}
     given["row_params"] = row_params
-    given |= {"y_true": y_true, "y_pred": np.arange(n_samples)}
-    scores = era_scores(
-        metric={"a": of(a), "b": of(b)}, greater_is_better=is_score, **given
-    )
-    if len(scores.levels) > 1:
-        raise ValueError(
-            f"eras has {len(scores.levels)} columns: pass one, such as the time."
+    with warned_once():
+        of_a, of_b = (
+            era_scores(y_true, x, metric=metric, **given, **metric_params)
+            for x in (a, b)
         )
-    [labels] = scores._columns.values()
+    if len(of_a.levels) > 1:
+        raise ValueError(
+            f"eras has {len(of_a.levels)} columns: pass one, such as the time."
+        )
+    [labels] = of_a._columns.values()
     is_ordered = are_ordered(labels, era_order, "compare_predictions")
-    differences = (scores.scores["b"] - scores.scores["a"]) * (1 if is_score else -1)
-    errors = era_scores(metric=error, **given).scores
+    both = {"a": of_a.scores, "b": of_b.scores}
+    directions = dict.fromkeys(both, is_score)
+    scores = EraScores(of_a._columns, both, of_a.n_samples, directions=directions)
+    differences = (of_b.scores - of_a.scores) * (1 if is_score else -1)
+    errors = errors_by_era(
+        y_true, [a, b], metric, metric_params, n_resamples, random_state, **given
+    ).scores
     if np.count_nonzero(np.isfinite(errors)) > 1:
         known = known_places(differences, errors, labels.labels)
         differences[np.setdiff1d(np.arange(errors.size), known)] = np.nan

@@ -301,16 +301,10 @@ def era_scores(
     (0.75, 1.5)
     """
     metrics = metrics_by_name(metric)
-    n_samples = _num_samples(y_true)
     by_row = {"y_pred": y_pred, "sample_weight": sample_weight, **(row_params or {})}
-    for name, array in by_row.items():
-        if array is not None and _num_samples(array) != n_samples:
-            raise ValueError(
-                f"{name} has {_num_samples(array)} rows, but y_true has {n_samples}; "
-                "pass the same rows in both."
-            )
+    check_lengths(y_true, by_row)
     columns, groups = encode_groups(eras, y_true, "y_true")
-    if n_samples == 0:
+    if groups.codes.size == 0:
         raise ValueError("y_true has no rows; there is no era to score.")
     weights = None if sample_weight is None else np.asarray(sample_weight)
     by_name = {name: np.full(groups.labels.size, np.nan) for name in metrics}
@@ -345,6 +339,17 @@ def era_scores(
             UndefinedMetricWarning,
         )
     return found
+
+
+def check_lengths(y_true: Any, by_row: Mapping[str, Any]) -> None:
+    """Raise ValueError if an array, by its name, has other rows than y_true."""
+    n_samples = _num_samples(y_true)
+    for name, array in by_row.items():
+        if array is not None and _num_samples(array) != n_samples:
+            raise ValueError(
+                f"{name} has {_num_samples(array)} rows, but y_true has {n_samples}; "
+                "pass the same rows in both."
+            )
 
 
 def _score(metric: Metric, own: Any, params: dict[str, Any], era: Any) -> float:

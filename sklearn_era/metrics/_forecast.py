@@ -173,6 +173,7 @@ or (n_candidates, n_eras)
         self._counts = getattr(scores, "n_samples", None)
         if (pairs := read_pairs(scores, eras, self.era_order)) is not None:
             return self._fit_pairs(*pairs, standard_errors)
+        self._groups = None
         table, encoded, order = read_scores(scores, eras)
         order = order if self.era_order == "auto" else self.era_order
         errors = read_errors(standard_errors, table, table.ndim == 2, "era")
@@ -188,54 +189,57 @@ or (n_candidates, n_eras)
         )
         self.era_order_ = "ordered" if is_ordered else "unordered"
         best, self.optimism_ = best_candidate(scores, table)
-        self.eras_, self.scores_, self._groups = encoded.labels, table[best], None
-        self.standard_errors_ = errors
-        places = known_places(self.scores_, errors, self.eras_)
-        values, errors = self.scores_[places], errors[places]
-        self._link = make_link(self.bounds, values)
-        slope, scaled = self._link.slope, self._link(values)
-        scaled = scaled - self.optimism_ * slope(self._link.inverse(scaled.mean()))
-        related = is_ordered and places.size > 2
-        scaled_errors = errors * slope(values)
-        self._places = places
-        self.pooled_: PooledScore | None = pool(scaled, scaled_errors, self._link)
-        model = AnyEras(scaled, scaled_errors, places, related)
-        return self._describe(model, self.scores_.size, errors)
+        scaled, errors = self._take_known(table[best], errors, encoded.labels)
+        middle = self._link.inverse(scaled.mean())
+        scaled = scaled - self.optimism_ * self._link.slope(middle)
+        self.pooled_: PooledScore | None = pool(scaled, errors, self._link)
+        related = is_ordered and scaled.size > 2
+        model = AnyEras(scaled, errors, self._places, related)
+        return self._describe(model, self.scores_.size)
 
     def _fit_pairs(self, values: Array, axes: Any, standard_errors: Any) -> Any:
         """Fit to scores of pairs (group, era); set attributes, and return self."""
         time, groups = axes.time, axes.groups
         errors = read_errors(standard_errors, values, values.ndim == 1, "pair")
         pairs = zip(*(as_objects(x.decode()) for x in (time, groups)), strict=True)
-        self.eras_ = np.fromiter(pairs, dtype=object)
         shape, at = (groups.labels.size, time.labels.size), (groups.codes, time.codes)
         if np.unique(np.ravel_multi_index(at, shape)).size < values.size:
             raise ValueError("eras has a pair of labels twice: pass one score a pair.")
-        known = known_places(values, errors, self.eras_)
+        labels = np.fromiter(pairs, dtype=object)
+        scaled, scaled_errors = self._take_known(values, errors, labels)
+        at = groups.codes[self._places], time.codes[self._places]
         for axis, codes in zip(("group", "time"), at, strict=True):
-            if np.unique(codes[known]).size < 2:
+            if np.unique(codes).size < 2:
                 raise ValueError(
                     f"scores are known of a single {axis}: pass several, or eras as "
                     "one column."
                 )
-        self.scores_, self.optimism_, self._groups = values, 0.0, groups.labels
-        self.standard_errors_, self.pooled_, self._places = errors, None, known
-        values, errors = values[known], errors[known]
-        self._link = make_link(self.bounds, values)
+        self.optimism_, self._groups, self.pooled_ = 0.0, groups.labels, None
         table, of_table = np.full(shape, np.nan), np.zeros(shape)
-        at = groups.codes[known], time.codes[known]
-        table[at], of_table[at] = self._link(values), errors * self._link.slope(values)
+        table[at], of_table[at] = scaled, scaled_errors
         self.era_order_ = "ordered" if self.trend == "auto" else "unordered"
         model = CrossedEras(table, of_table, self.trend == "auto" and shape[1] > 2)
-        return self._describe(model, shape[1], errors)
+        return self._describe(model, shape[1])
 
-    def _describe(self, model: Any, n_eras: int, errors: Array) -> "EraScoreForecast":
+    def _take_known(
+        self, scores: Array, errors: Array, labels: NDArray[Any]
+    ) -> tuple[Array, Array]:
+        """Store scores, errors and labels; return known scores and their errors, on the
+        scale of the link.
+        """
+        self.scores_, self.standard_errors_, self.eras_ = scores, errors, labels
+        self._places = known_places(scores, errors, labels)
+        values, errors = scores[self._places], errors[self._places]
+        self._link = make_link(self.bounds, values)
+        self.sampling_error_ = float(np.sqrt(np.mean(errors**2)))
+        return self._link(values), errors * self._link.slope(values)
+
+    def _describe(self, model: Any, n_eras: int) -> "EraScoreForecast":
         """Store the model and what it says of the next era; return self."""
         self._model, self._n_eras = model, n_eras
         self.related_ = float(1 - model.weights[0])
-        self.sampling_error_ = float(np.sqrt(np.mean(errors**2)))
         ahead = model.predict(float(n_eras), 0.0)
-        self.mean_ = self._link.inverse(float(ahead.weights @ ahead.means))
+        self.mean_ = float(self._link.inverse(ahead.weights @ ahead.means))
         unit = float(self._link.slope(self.mean_))
         self.spread_ = model.spread() / unit
         self.components_ = {x: y / unit for x, y in model.components.items()}
@@ -300,7 +304,8 @@ or (n_candidates, n_eras)
         """
         ahead = self._ahead(of, horizon, standard_error, group)
         tail = (1 - check_level(level)) / 2
-        low, high = (self._link.inverse(ahead.quantile(x)) for x in (tail, 1 - tail))
+        ends = np.array([ahead.quantile(x) for x in (tail, 1 - tail)])
+        low, high = self._link.inverse(ends).tolist()
         return low, high
 
     def _intervals_of(self, scores: Array, half: Array) -> list[Array]:
@@ -309,10 +314,7 @@ or (n_candidates, n_eras)
         """
         with np.errstate(divide="ignore", invalid="ignore"):  # scores at a bound
             center, half = self._link(scores), half * self._link.slope(scores)
-            return [
-                np.array([self._link.inverse(x) for x in center + sign * half])
-                for sign in (-1, 1)
-            ]
+            return [self._link.inverse(center + sign * half) for sign in (-1, 1)]
 
     def probability_above(
         self, threshold: float, *, of: str = "next_era", horizon: int = 1,

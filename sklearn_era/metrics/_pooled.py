@@ -92,7 +92,8 @@ I2 68.5 %, Q 10.8 (p = 0.013)
         if test == "knha":
             half = float(t.ppf(share, self.n_eras - 1)) * self._knha
         center = float(self._link(self.mean))
-        return self._link.inverse(center - half), self._link.inverse(center + half)
+        low, high = self._link.inverse(center + half * np.array([-1, 1])).tolist()
+        return low, high
 
     def tau_interval(self, level: float = 0.95) -> tuple[float, float]:
         """Return a confidence interval of `tau`, of the values of tau at which
@@ -165,13 +166,13 @@ def pool(scores: Array, errors: Array, link: Link) -> PooledScore:
     shrunken = mean + tau2 / (tau2 + squares) * (values - mean)
     error = unit / np.sqrt(weights.sum())
     return PooledScore(
-        mean=link.inverse(float(origin + unit * mean)), standard_error=float(error),
+        mean=float(link.inverse(origin + unit * mean)), standard_error=float(error),
         tau=float(unit * tau2**0.5), tau2=float(unit**2 * tau2),
         I2=float(100 * tau2 / (tau2 + typical)) if has_errors else np.nan,
         Q=q if has_errors else np.nan,
         p_value=float(chi2.sf(q, n - 1)) if has_errors else np.nan,
         n_eras=n, weight=weights / weights.sum(),
-        shrunken=np.array([link.inverse(x) for x in origin + unit * shrunken]),
+        shrunken=link.inverse(origin + unit * shrunken),
         _link=link, _knha=float(error * np.sqrt(rest / (n - 1))),
         _values=scores, _errors=errors,
     )  # fmt: skip

@@ -36,12 +36,12 @@ class Link(NamedTuple):
         slope = 1 / (scores - self.low) + 1 / (self.high - scores)
         return slope if np.isfinite(self).any() else np.ones_like(scores)
 
-    def inverse(self, value: float) -> float:
+    def inverse(self, values: Any) -> Any:
         if np.isfinite(self).all():
-            return self.low + (self.high - self.low) * float(expit(value))
+            return self.low + (self.high - self.low) * expit(values)
         if np.isfinite(self.low):
-            return self.low + float(np.exp(value))
-        return self.high - float(np.exp(-value)) if np.isfinite(self.high) else value
+            return self.low + np.exp(values)
+        return self.high - np.exp(-values) if np.isfinite(self.high) else values
 
 
 def make_link(bounds: Any, scores: Array) -> Link:

@@ -37,9 +37,7 @@ class Rows(NamedTuple):
         params = params | self.params
         if self.weights is not None:
             params["sample_weight"] = self.weights
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # such as of a single class
-            return [metric(self.y, p, **params) for p in self.predictions]
+        return [metric(self.y, p, **params) for p in self.predictions]
 
     def order(self) -> NDArray[np.intp]:
         """Return indices that sort rows by value, however they were ordered before."""
@@ -55,8 +53,7 @@ def sampling_error(
     rows: Rows, metric: Metric, params: Any, n_resamples: int, random_state: Any
 ) -> Any:
     """Return the standard error of a score or, for two predictions, of the second score
-    less the first; NaN if rows do not tell it. If either score is no number, return the
-    first score itself.
+    less the first; NaN if rows do not tell it. A score that is no number is returned.
     """
     if rows.weights is not None:  # rows of weight 0 are none
         rows = rows.take(np.flatnonzero(rows.weights))
@@ -85,18 +82,43 @@ def sampling_error(
 
 
 def _unless_0(error: float, found: list[Any]) -> float:
-    """Return the error of the scores `found`. For a single score, an error of 0 becomes
-    NaN, as for a ROC curve's area of 1: if all rows score alike, nothing tells how much
-    other rows would differ.
+    """Return the error; NaN for an error of 0 of a single score, such as an area of 1:
+    if all rows score alike, nothing tells how much other rows would differ.
     """
     is_0 = len(found) == 1 and error <= 1e-12 * max(1.0, abs(found[0]))
     return np.nan if is_0 else error
 
 
+def errors_by_era(
+    y_true: Any, predictions: list[Any], metric: Metric, params: Any, n_resamples: int,
+    random_state: Any, **given: Any,
+) -> EraScores:  # fmt: skip
+    """Return the `sampling_error` of each era; `given` is passed to `era_scores`."""
+
+    def error(
+        y: Any, rows: NDArray[np.intp], sample_weight: Any = None, **by_row: Any
+    ) -> Any:
+        own = [_safe_indexing(x, rows) for x in predictions]
+        of_era = Rows(y, own, sample_weight, by_row)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of an era that has a single class
+            return sampling_error(of_era, metric, params, n_resamples, random_state)
+
+    error.__name__ = f"standard error of {metric_name(metric)}"
+    # In the place of predictions, it gets the rows.
+    rows = np.arange(_num_samples(predictions[0]))
+    return era_scores(y_true, rows, metric=error, greater_is_better=False, **given)
+
+
+RESAMPLING = {
+    "n_resamples": [Interval(Integral, 0, None, closed="left")],
+    "random_state": ["random_state"],
+}
+
+
 @validate_params(
-    {"metric": [callable], "random_state": ["random_state"]}
-    | {"row_params": [dict, None]}
-    | {"n_resamples": [Interval(Integral, 0, None, closed="left")]},
+    {"y_pred": ["array-like"], "metric": [callable], "row_params": [dict, None]}
+    | RESAMPLING,
     prefer_skip_nested_validation=True,
 )
 def era_standard_errors(
@@ -160,17 +182,7 @@ def era_standard_errors(
     0.9177
     """
     check_metric(metric)
-
-    def error(y: Any, p: Any, sample_weight: Any = None, **by_row: Any) -> Any:
-        rows = Rows(y, [p], sample_weight, by_row)
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # of an era that has a single class
-            return sampling_error(
-                rows, metric, metric_params, n_resamples, random_state
-            )
-
-    error.__name__ = f"standard error of {metric_name(metric)}"
-    return era_scores(
-        y_true, y_pred, eras=eras, metric=error, sample_weight=sample_weight,
-        greater_is_better=False, row_params=row_params,
+    return errors_by_era(
+        y_true, [y_pred], metric, metric_params, n_resamples, random_state, eras=eras,
+        sample_weight=sample_weight, row_params=row_params,
     )  # fmt: skip
