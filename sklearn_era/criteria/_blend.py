@@ -65,15 +65,10 @@ class Blend(EraCriterion):
         n_added = sum(weight > 0 for weight in self.weights.values())
         for key, weight in self.weights.items():
             refuse_removed(key)
-            part: Any = (
-                CRITERIA[key]() if isinstance(key, str) and key in CRITERIA else key
-            )
-            is_added = n_added > 1 and weight > 0
+            part, is_added = _named(key), n_added > 1 and weight > 0
             reason = _not_blendable(part, self.normalize, is_added)
             if reason is None and is_added and part.name in seen:
-                reason = "it is the second one of its class"
-                if isinstance(part, CustomCriterion):
-                    reason = "a blend has one CustomCriterion at most"
+                reason = "of a class a blend has one, and one CustomCriterion at most"
             if reason is not None:
                 raise ValueError(
                     f"split_criterion: {key!r} cannot be part of a blend: {reason}."
@@ -90,7 +85,7 @@ class Blend(EraCriterion):
     def _parts(self) -> dict[SplitCriterion, float]:
         """Return criteria of positive weight, and weights as shares of the largest."""
         weights = {
-            CRITERIA[key]() if isinstance(key, str) else key: float(weight)
+            _named(key): float(weight)
             for key, weight in self.weights.items()
             if weight > 0
         }
@@ -110,6 +105,11 @@ class Blend(EraCriterion):
             merged |= part._kernel_parameters()
         weights = {part.name: weight for part, weight in parts.items()}
         return merged | {"weights": weights, "normalize_era_gain": self.normalize}
+
+
+def _named(value: Any) -> Any:
+    """Return the criterion of this name; what is no name of one is returned."""
+    return CRITERIA[value]() if value in CRITERIA else value
 
 
 def _not_blendable(part: object, normalize: bool, is_added: bool) -> str | None:

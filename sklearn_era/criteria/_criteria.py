@@ -163,12 +163,8 @@ class Directional(EraCriterion):
     min_agreement : float, default=0.0
         Minimum D of a valid split, in [0, 1]: 0 if half of the eras agree, 1 if all do.
         Splits left to the gain (see `min_gain_share` of the estimators) need none.
-    boltzmann_alpha : float, default=0.0
-        As in :class:`Era`, for ties. Unused in a blend.
-    normalize : bool, default=False
-        As in :class:`Era`, for ties.
-    rule : {'every_era'} or None, default=None
-        As in :class:`Era`.
+    boltzmann_alpha, normalize, rule :
+        As in :class:`Era`, the first two for ties. A blend uses no `boltzmann_alpha`.
 
     References
     ----------
@@ -313,9 +309,7 @@ class VREx(EraCriterion):
     ----------
     penalty : float, default=1.0
         Weight of the standard deviation, 0 or more.
-    normalize : bool, default=False
-        As in :class:`Era`.
-    rule : {'every_era'} or None, default=None
+    normalize, rule :
         As in :class:`Era`.
 
     References
