@@ -13,10 +13,9 @@ from sklearn.utils._param_validation import HasMethods, validate_params
 
 from .._eras import EncodedEras
 from .._optional import import_optional
-from .._progress import Progress
 from .._scikit_learn import check_sample_weight
 from .._typing import Eras, Estimator, Folds, Scoring
-from ..model_selection._out_of_era import check_rows, folds_warned_once, with_order
+from ..model_selection._out_of_era import check_rows, with_order
 from ..model_selection._search_errors import mean_and_safe_error, mean_over_folds
 from ..model_selection._search_scores import EraMean, ScorerByEra, warn_of_undefined
 from ._features import as_frames
@@ -95,11 +94,10 @@ def era_permutation_importance(
     scorer = ScorerByEra(check_scoring(estimator, scoring), encoded)
     measure = partial(_falls_in_fold, X, y, encoded, sample_weight, scorer, n_repeats)
     rng = check_random_state(random_state)
-    with folds_warned_once(n_jobs), Progress(name, verbose, "steps") as progress:
-        folds, found = measure_in_folds(
-            measure, estimator, X, y, encoded, sample_weight, cv, n_jobs, rng, name,
-            progress,
-        )  # fmt: skip
+    folds, found = measure_in_folds(
+        measure, estimator, X, y, encoded, sample_weight,
+        cv=cv, n_jobs=n_jobs, rng=rng, name=name, verbose=verbose,
+    )  # fmt: skip
     falls = np.stack(found, axis=1)
     tested = np.unique(encoded.codes[np.concatenate([test for _, test in folds])])
     scores = EraMean(tested, mean_over_folds(falls)[:, tested].sum(axis=0))

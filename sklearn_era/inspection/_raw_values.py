@@ -1,7 +1,8 @@
 """Shapley values of trees and linear models, and of their averages."""
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from functools import partial
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -50,17 +51,17 @@ def explain(model: BaseEstimator, X: Table, background: Table | None) -> Sums:
             "X as it reaches that; of EraSearchCV its best_estimator_."
         )
     check_is_fitted(model)
-    parts, responses = [], []
-    rows_of = model._columns_of(X)
-    others_of = rows_of if background is None else model._columns_of(background)
+    parts, rows_of = [], model._columns_of(X)
+    others_of = None if background is None else model._columns_of(background)
     for name, member in model.members_.items():
-        others = None if background is None else others_of(name)
         of_member: Any = _of_trees
         if not isinstance(member, BaseHistGradientBoosting):
-            of_member = _Additive(name, type(model).__name__)
-        found = of_member(member, rows_of(name), others)
+            of_member = partial(
+                _of_linear, f"Member {name!r} of {type(model).__name__}"
+            )
+        found = of_member(member, rows_of(name), others_of and others_of(name))
         parts.append(_of_sources(model, *found))
-        responses.append(_response_of(member))
+    responses = [_response_of(member) for member in model.members_.values()]
     weights = [model.weights_[name] for name in model.members_]
     if all(respond is _identity for respond in responses) and not is_classifier(model):
         values, base = (
@@ -192,57 +193,51 @@ def _of_trees(model: BaseEstimator, X: Table, background: Table | None) -> Sums:
     return values.transpose(2, 1, 0), base, data[:, np.argsort(columns)]
 
 
-class _Additive(NamedTuple):
-    """Shapley values of a linear member: what each column adds to the member's raw
-    predictions, less the mean over the background.
+def _of_linear(text: str, model: BaseEstimator, X: Any, background: Any) -> Sums:
+    """Return `Sums` of a linear model, which errors call `text`: what columns add to
+    its raw predictions, less the mean over the background.
     """
+    lowest, highest = -np.inf, np.inf
+    read: Callable[[Any], tuple[Array, Array]]
+    if isinstance(model, LinearRegressor | LinearClassifier):
+        read, intercept = model._terms, model._intercepts[-1]
+        if isinstance(model, LinearRegressor):
+            lowest, highest = model._range
+            if model.loss != "squared_error":
+                with np.errstate(divide="ignore"):
+                    lowest, highest = np.log(model._range)
+    elif isinstance(model, LinearModel | LogisticRegression) and (
+        is_classifier(model) or np.ndim(model.coef_) == 1
+    ):
+        intercept = np.atleast_1d(model.intercept_)
 
-    name: str
-    average: str
-
-    def __call__(self, model: BaseEstimator, X: Any, background: Any) -> Sums:
-        member = f"Member {self.name!r} of {self.average}"
-        lowest, highest = -np.inf, np.inf
-        read: Callable[[Any], tuple[Array, Array]]
-        if isinstance(model, LinearRegressor | LinearClassifier):
-            read, intercept = model._terms, model._intercepts[-1]
-            if isinstance(model, LinearRegressor):
-                lowest, highest = model._range
-                if model.loss != "squared_error":
-                    with np.errstate(divide="ignore"):
-                        lowest, highest = np.log(model._range)
-        elif isinstance(model, LinearModel | LogisticRegression) and (
-            is_classifier(model) or np.ndim(model.coef_) == 1
-        ):
-            intercept = np.atleast_1d(model.intercept_)
-
-            def read(rows: NDArray[Any]) -> Any:
-                data = validate_data(model, rows, reset=False, dtype=np.float64)
-                return data[..., np.newaxis] * np.atleast_2d(model.coef_).T, data
-        else:
-            raise ValueError(
-                f"{member}, a {type(model).__name__}, has no exact values: it is "
-                "neither one of trees nor linear. Explain the other members_ one by "
-                "one, or fit without it."
-            )
-        if background is None:
-            raise ValueError(
-                f"{member} is linear, and has no paths; pass background, such as some "
-                "hundred rows of the training set."
-            )
-        terms, data = read(X)
-        others, _ = read(background)
-        is_cut = np.zeros(len(terms), dtype=bool)
-        for other in others if np.isfinite(highest) else ():
-            # The mixes of both that are lowest and highest.
-            is_cut |= (np.minimum(terms, other).sum(axis=1) + intercept < lowest)[:, 0]
-            is_cut |= (np.maximum(terms, other).sum(axis=1) + intercept > highest)[:, 0]
-        if is_cut.any():
-            raise ValueError(
-                f"{member} cuts off predictions at the range of training targets, "
-                f"which some mixes of background and {is_cut.sum()} of {is_cut.size} "
-                f"rows of X leave, the first of them row {is_cut.argmax()}; there it "
-                "is no sum. Leave these rows out, or explain members_ one by one."
-            )
-        mean = others.mean(axis=0)
-        return terms - mean, intercept + mean.sum(axis=0), data
+        def read(rows: NDArray[Any]) -> Any:
+            data = validate_data(model, rows, reset=False, dtype=np.float64)
+            return data[..., np.newaxis] * np.atleast_2d(model.coef_).T, data
+    else:
+        raise ValueError(
+            f"{text}, a {type(model).__name__}, has no exact values: it is neither "
+            "linear nor made of trees. Explain the other members_ one by one, or fit "
+            "without it."
+        )
+    if background is None:
+        raise ValueError(
+            f"{text} is linear, and has no paths; pass background, such as some "
+            "hundred rows of the training set."
+        )
+    terms, data = read(X)
+    others, _ = read(background)
+    is_cut = np.zeros(len(terms), dtype=bool)
+    for other in others if np.isfinite(highest) else ():
+        # The mixes of both that are lowest and highest.
+        is_cut |= (np.minimum(terms, other).sum(axis=1) + intercept < lowest)[:, 0]
+        is_cut |= (np.maximum(terms, other).sum(axis=1) + intercept > highest)[:, 0]
+    if is_cut.any():
+        raise ValueError(
+            f"{text} cuts off predictions at the range of training targets, which some "
+            f"mixes of background and {is_cut.sum()} of {is_cut.size} rows of X leave, "
+            f"the first of them row {is_cut.argmax()}; there it is no sum. Leave these "
+            "rows out, or explain members_ one by one."
+        )
+    mean = others.mean(axis=0)
+    return terms - mean, intercept + mean.sum(axis=0), data

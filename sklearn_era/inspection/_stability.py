@@ -26,7 +26,7 @@ from .._tables.target import are_classes
 from .._typing import Eras, Estimator, Folds, Scoring, Table
 from ..ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
 from ..model_selection import EraSearchCV
-from ..model_selection._out_of_era import check_rows, folds_warned_once, with_order
+from ..model_selection._out_of_era import check_rows, with_order
 from ..model_selection._search_errors import mean_and_safe_error, mean_over_folds
 from ._features import as_frames
 from ._turning import MAX_SEED, find_turning, measure_features
@@ -184,19 +184,10 @@ def era_stability(
         )
     order = "ordered" if are_ordered else "unordered"
     estimator = with_order(estimator, order)
-    with folds_warned_once(n_jobs), Progress(name, verbose, "steps") as progress:
-        measured = measure_features(
-            estimator,
-            X,
-            y,
-            encoded,
-            sample_weight,
-            cv,
-            n_repeats,
-            n_jobs,
-            rng,
-            progress,
-        )
+    measured = measure_features(
+        estimator, X, y, encoded, sample_weight, n_repeats,
+        cv=cv, n_jobs=n_jobs, rng=rng, name=name, verbose=verbose,
+    )  # fmt: skip
     found = find_turning(columns, encoded, measured, are_ordered, rng)
     mean, error = mean_and_safe_error(measured.importances, are_ordered)
     q_values = false_discovery_control(found["p_value"])

@@ -45,49 +45,44 @@ class Rows(NamedTuple):
 
 
 class Design(NamedTuple):
-    """What the tests of all features share: masks of rows that are used, from eras with
-    enough rows, and of the second half; random shifts of rows within eras, for errors;
-    and blocks of neighbouring eras, for p-values.
-    """
+    """What the tests of all features share."""
 
-    is_used: NDArray[np.bool_]
-    is_second: NDArray[np.bool_]
-    shifts: Codes  # (n_shifts, n_rows), the rows of shifted values
+    is_used: NDArray[np.bool_]  # rows of eras that have enough of them
+    is_second: NDArray[np.bool_]  # rows of the second half
+    shifts: Codes  # (n_shifts, n_rows), rows of values shifted within eras, for errors
     levels: Sequence[Codes]  # the first eras of blocks; at first each era is a block
 
 
 def measure_in_folds(
     measure: Callable[..., Any], model: BaseEstimator, X: Table, y: ArrayLike,
-    eras: EncodedEras, weights: Any, cv: Folds, n_jobs: int | None,
-    rng: np.random.RandomState, name: str, progress: Progress,
+    eras: EncodedEras, weights: Any, *, cv: Folds, n_jobs: int | None,
+    rng: np.random.RandomState, name: str, verbose: int,
 ) -> tuple[list[Any], list[Any]]:  # fmt: skip
-    """Fit a model in two or more folds of whole eras. Return the folds, and a list of
-    what ``measure(model, train, test, seed)`` returns in each fold, for the model
-    fitted to the rows `train`.
+    """Fit a model in two or more folds of whole eras; return the folds, and a list of
+    ``measure(model, train, test, seed)``, for the model of the rows `train`.
     """
     out_of_era.check_enough(eras, False, name)
-    folds = out_of_era.split_eras(cv, X, y, eras, False, name)
-    params = out_of_era.fit_arguments(model, eras.decode(), weights)
-    progress.expect(2 * len(folds))
-    models = out_of_era.fit_folds(model, X, y, eras, folds, params, n_jobs)
-    progress.step(len(folds), f"fitted {len(folds)} models")
-    found = []
-    for of_fold in Parallel(n_jobs=n_jobs, return_as="generator")(
-        delayed(measure)(model, *fold, rng.randint(MAX_SEED))
-        for model, fold in zip(models, folds, strict=True)
-    ):
-        found.append(of_fold)
-        progress.step(1, f"measured features in fold {len(found)} of {len(folds)}")
-    return folds, found
+    quietly = out_of_era.folds_warned_once(n_jobs)
+    with quietly, Progress(name, verbose, "steps") as progress:
+        folds = out_of_era.split_eras(cv, X, y, eras, False, name)
+        params, n = out_of_era.fit_arguments(model, eras.decode(), weights), len(folds)
+        progress.expect(2 * n)
+        models = out_of_era.fit_folds(model, X, y, eras, folds, params, n_jobs)
+        progress.step(n, f"fitted {n} models")
+        found = Parallel(n_jobs=n_jobs, return_as="generator")(
+            delayed(measure)(model, *fold, rng.randint(MAX_SEED))
+            for model, fold in zip(models, folds, strict=True)
+        )
+        texts = [f"measured features in fold {i + 1} of {n}" for i in range(n)]
+        return folds, [*progress.of(found, texts)]
 
 
 def measure_features(
     estimator: BaseEstimator, X: Any, y: NDArray[Any], eras: EncodedEras,
-    sample_weight: Any, cv: Any, n_repeats: int, n_jobs: int | None,
-    rng: np.random.RandomState, progress: Progress,
+    sample_weight: Any, n_repeats: int, **folds_and_name: Any,
 ) -> Bunch:  # fmt: skip
-    """Return a Bunch: `importances` of shape (n_features, n_folds, n_eras), the indices
-    of `rows` left out, their `residuals` without each feature, of shape (n_features,
+    """Return `importances` of shape (n_features, n_folds, n_eras), the indices of
+    `rows` left out, `residuals` of these without each feature, of shape (n_features,
     n_rows, n_outputs), and `weights` of all rows.
     """
     # Targets are numbers, or rows of 0 and 1.
@@ -98,9 +93,8 @@ def measure_features(
     weights = np.ones(y.size) if sample_weight is None else sample_weight
     measure = partial(_measure_fold, X, targets, classes, weights, eras, n_repeats)
     folds, found = measure_in_folds(
-        measure, estimator, X, y, eras, sample_weight, cv, n_jobs, rng, "era_stability",
-        progress,
-    )  # fmt: skip
+        measure, estimator, X, y, eras, sample_weight, **folds_and_name
+    )
     importances, residuals = zip(*found, strict=True)
     return Bunch(
         importances=np.stack(importances, axis=1), weights=weights,
@@ -162,9 +156,8 @@ def find_turning(
     columns: Sequence[Column], eras: EncodedEras, measured: Any, are_ordered: bool,
     rng: np.random.RandomState,
 ) -> dict[str, Array]:  # fmt: skip
-    """Return a dict: by era and feature, `effects` and their `errors`; by feature, the
-    `p_value` of the hypothesis that all effects have one sign, and `n_merged`, the
-    number of eras in a block.
+    """Return `effects` and their `errors` by era and feature; and, by feature, what
+    `turning_of` returns besides.
     """
     order = np.lexsort((measured.rows, eras.codes[measured.rows]))
     rows, n_eras = measured.rows[order], eras.labels.size
@@ -197,9 +190,8 @@ def _bins(column: Column) -> Codes:
 def make_design(
     codes: Codes, n_eras: int, are_ordered: bool, rng: np.random.RandomState
 ) -> Design:
-    """Return a `Design` for rows that are sorted by era: halves, made of blocks of rows
-    in turn; shifts along the rows of an era; and, if eras are ordered, blocks of
-    neighbouring eras, whose number is halved again and again, down to two.
+    """Return a `Design` for rows sorted by era. Blocks of rows are in both halves in
+    turn; the number of blocks of ordered eras is halved again and again, down to two.
     """
     counts = np.bincount(codes, minlength=n_eras)
     is_used = (counts >= _LEAST_ROWS)[codes]
@@ -217,9 +209,8 @@ def make_design(
 def turning_of(
     rows: Rows, n_eras: int, design: Design
 ) -> tuple[Array, Array, float, int]:
-    """Return a feature's effects by era, positive where they have the sign of the
-    pooled effect; their standard errors; the p-value of all effects having one sign, by
-    blocks of 1, 2, 4, ... eras; and how many eras are in a block of the least p-value.
+    """Return a feature's effects by era, positive with the pooled effect's sign; their
+    errors; the p-value of all having one sign; and how many eras its blocks have.
     """
     rows = rows.take(design.is_used)
     if not rows.codes.size:
@@ -304,9 +295,8 @@ def _centered(values: Array, rows: Rows, n_eras: int) -> Array:
 
 
 def _direction(rows: Rows, n_eras: int, n_bins: int) -> tuple[Array, Array]:
-    """Return scores of bins, and the shape of residuals over bins that eras share.
-    Scores are the leading singular vector of this shape and of eras' mean residuals, in
-    units of about equal noise.
+    """Return scores of bins, the leading singular vector of eras' mean residuals and of
+    the shape that eras share, in units of about equal noise; and this shape.
     """
     cells = rows.codes * n_bins + rows.bins
     n = np.bincount(cells, rows.weights, n_eras * n_bins).reshape(n_eras, n_bins, 1)
@@ -329,9 +319,8 @@ def _direction(rows: Rows, n_eras: int, n_bins: int) -> tuple[Array, Array]:
 
 
 def _slopes(scores: Array, rows: Rows, n_eras: int) -> tuple[Array, Array]:
-    """Return by era three sums: products of residuals with scores, squares of scores,
-    and noise. Their ratios are the slope and its variance. Return also the residuals
-    less what slopes explain.
+    """Return sums by era, of products of residuals with scores, squares of scores, and
+    noise, whose ratios are slopes and variances; and what slopes leave of residuals.
     """
 
     def of_eras(values: Array) -> Array:
@@ -349,9 +338,8 @@ def _slopes(scores: Array, rows: Rows, n_eras: int) -> tuple[Array, Array]:
 
 
 def qualitative(effects: Array, errors: Array) -> float:
-    """Return the p-value of the hypothesis that all effects have one sign (Gail, Simon
-    1985). Effects of this sign, larger than their error, are left out (Zhao, Small, Su
-    2019).
+    """Return the p-value of all effects having one sign (Gail, Simon 1985). Effects of
+    this sign, larger than their error, are left out (Zhao, Small, Su 2019).
     """
     known = np.isfinite(effects) & (errors > 0)
     z = effects[known] / errors[known]
