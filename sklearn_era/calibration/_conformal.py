@@ -109,9 +109,8 @@ def coverage_score(
 
 
 class _Conformal(OutOfEra):
-    """Keeps scores of rows left out, each with a mass. Each of M eras has the mass 1 /
-    (M + 1), which its rows share; the rest of the mass stands for the new era, at an
-    infinite score (Lee, Barber, Willett 2023).
+    """Keeps scores of rows left out. Rows of each of M eras share the mass 1 / (M + 1);
+    the rest is of the new era, at an infinite score (Lee, Barber, Willett 2023).
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
@@ -142,10 +141,9 @@ class _Conformal(OutOfEra):
     def _ask_models(
         self, X: Any, level: float, share: float | None, eras: Any
     ) -> tuple[Array, _Atoms, float, float]:
-        """Return the models' predictions; each model's sorted scores, with sums of
-        their masses; the mass to cover; and the score up to which all models' scores
-        have this mass. With a `share` of eras, each era has one score: the quantile of
-        its scores at `level`.
+        """Return the models' predictions, each model's `_Atoms`, the mass to cover, and
+        the score up to which all atoms have this mass. With a `share` of eras, an era
+        has one score, the quantile of its scores at `level`.
         """
         check_is_fitted(self)
         # The model of all rows has seen the last ones of ordered eras.
@@ -274,9 +272,9 @@ def _mass(atoms: _Atoms, values: Any, side: Any) -> Any:
 def _upper_ends(
     centers: Array, scales: Array, atoms: _Atoms, least: float, score: float
 ) -> Array:
-    """Return for each row the smallest end up to which the values center + score *
-    scale, over the scores of all models, have the mass `least`. Bisection runs between
-    the lowest and the highest of the models' ends at `score`; the result is rounded up.
+    """Return each row's smallest end up to which center + score * scale, over all
+    scores, have the mass `least`: by bisection between models' ends at `score`, rounded
+    up.
     """
     ends = centers + score * scales
     low, high = ends.min(axis=0), ends.max(axis=0)

@@ -14,6 +14,10 @@ from ..metrics import EraScores
 from ._base import Array
 from ._recalibration import RandomEffects, log_odds, modes
 
+_WITH_ERRORS = (
+    "in_the_large", "intercept", "slope", "ratio", "shrunken_level", "shrunken_slope",
+)  # fmt: skip
+
 
 class _Calibration(EraScores):
     typical: dict[str, float]
@@ -35,11 +39,10 @@ def _fit_alone(
     y: Array, x: Array, offset: Array, weights: Array, codes: NDArray[Any],
     is_known: NDArray[np.bool_],
 ) -> Array:  # fmt: skip
-    """Return maximum-likelihood effects of x, and their errors, for each era by itself:
-    an array with a row for each effect, followed by a row for its error, and a column
-    for each era, NaN where `is_known` is False.
+    """Return maximum-likelihood effects of x in each era by itself, and their errors,
+    both of shape (n_effects, n_eras); NaN where `is_known` is False.
     """
-    found = np.full((is_known.size, 2 * len(x)), np.nan)
+    found = np.full((2, len(x), is_known.size), np.nan)
     rows = np.flatnonzero(is_known[codes])
     if rows.size:
         own = (np.cumsum(is_known) - 1)[codes[rows]]
@@ -47,8 +50,8 @@ def _fit_alone(
         start, flat = np.zeros((is_known.sum(), len(x))), np.zeros((len(x), len(x)))
         effects, covariances = modes(*given, start, 0.0, flat)
         errors = np.sqrt(np.diagonal(covariances, axis1=1, axis2=2))
-        found[is_known] = np.stack([effects, errors], axis=-1).reshape(len(effects), -1)
-    return found.T
+        found[..., is_known] = effects.T, errors.T
+    return found
 
 
 def era_calibration(
@@ -130,23 +133,18 @@ def era_calibration(
     observed, predicted = era_means(codes, weights, np.stack([y, p]))
     deviation = observed * (1 - observed)
     has_both = deviation > 0
-    names = ["in_the_large", "intercept", "slope", "ratio"]
-    alone = [
-        *_fit_alone(y, ones, z, weights, codes, has_both),
-        *_fit_alone(
-            y, np.vstack([ones, z]), 0 * z, weights, codes,
-            _overlap(y, z, codes, n_eras),
-        ),
-    ]  # fmt: skip
+    levels = _fit_alone(y, ones, z, weights, codes, has_both)
+    is_known, x = _overlap(y, z, codes, n_eras), np.vstack([ones, z])
+    slopes = _fit_alone(y, x, 0 * z, weights, codes, is_known)
     n_weighed = np.bincount(codes, weights)
     error = np.sqrt(np.where(has_both, deviation, np.nan) / n_weighed)
-    alone += [observed / predicted, error / predicted]
+    ratios = np.stack([observed, error])[:, np.newaxis] / predicted
     shrunken = RandomEffects.fit(y, p, weights, codes, n_eras)
     errors = np.sqrt(np.diagonal(shrunken.errors, axis1=1, axis2=2))
-    together = np.stack([shrunken.effects, errors], axis=-1).reshape(n_eras, -1).T
-    names += ["shrunken_level", "shrunken_slope"]
-    names = [x for name in names for x in (name, f"{name}_error")]
-    table = dict(zip(names, [*alone, *together], strict=True))
+    together = np.stack([shrunken.effects.T, errors.T])
+    found, table = np.hstack([levels, slopes, ratios, together]), {}
+    for i, name in enumerate(_WITH_ERRORS):
+        table[name], table[f"{name}_error"] = found[:, i]
     table |= {"observed": observed, "predicted": predicted}
     table["n_events"] = np.bincount(codes, y)
     calibration = _Calibration(

@@ -33,9 +33,8 @@ class RandomEffects(NamedTuple):
     def fit(
         cls, y: Array, p: Array, weights: Array, codes: NDArray[Any], n_eras: int
     ) -> Self:
-        """Return effects of eras and their distribution, estimated by EM; the E-step
-        takes each era's posterior for normal about its mode (Stiratelli, Laird, Ware
-        1984).
+        """Estimate effects of eras and their distribution by EM, whose E-step takes an
+        era's posterior for normal about its mode (Stiratelli, Laird, Ware 1984).
         """
         z = log_odds(p)
         center = float(np.average(z, weights=weights))
@@ -76,9 +75,8 @@ def modes(
     y: Array, x: Array, offset: Any, weights: Array, codes: NDArray[Any],
     effects: Array, mean: Any, precision: Any,
 ) -> tuple[Array, Array]:  # fmt: skip
-    """Return each era's most likely effects of x on log-odds, under a normal prior with
-    this mean and precision, and their covariances. Newton's method starts from
-    `effects`; a precision of 0 gives maximum likelihood.
+    """Return each era's most likely effects of x on log-odds under a normal prior, none
+    if its precision is 0, and their covariances. Newton's method starts at `effects`.
     """
     n_eras = len(effects)
 

@@ -11,9 +11,8 @@ Array = NDArray[np.float64]
 def stability_index(
     bins: NDArray[np.intp], codes: NDArray[np.intp], is_reference: NDArray[np.bool_]
 ) -> Array:
-    """Return the population stability index of each set of rows against all other rows
-    of the reference; NaN if one side is empty. A bin without rows on one side counts as
-    half a row there.
+    """Return the population stability index of each set of rows against other rows of
+    the reference; NaN if one side is empty. A bin without rows counts as half a row.
     """
     filled, bins = np.unique(bins, return_inverse=True)
     n = np.zeros((is_reference.size, filled.size))

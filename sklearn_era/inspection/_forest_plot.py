@@ -27,10 +27,9 @@ def draw_forest(
     forecast: EraScoreForecast | None, style: Any, *, counts: Any = None,
     numbers: bool = True, next_error: float | None = None,
 ) -> tuple[Any, Any, Any]:  # fmt: skip
-    """Draw scores with error bars and, given a forecast, the pooled mean as a diamond,
-    as wide as its 95 % interval, and the next era as a band. With `numbers`, print
-    scores, intervals and `counts` of rows at the right. Return the artists of scores,
-    bars and the next era.
+    """Draw scores with error bars, a forecast's pooled mean as a diamond and its next
+    era as a band, and `numbers` with `counts` at the right. Return the artists of
+    scores, bars and the next era.
     """
     rows = np.arange(scores.size)
     style = {"color": BLUE, "marker": "s", "linestyle": "none", "zorder": 3} | style

@@ -56,9 +56,8 @@ def explain(model: BaseEstimator, X: Table, background: Table | None) -> Sums:
     for name, member in model.members_.items():
         of_member: Any = _of_trees
         if not isinstance(member, BaseHistGradientBoosting):
-            of_member = partial(
-                _of_linear, f"Member {name!r} of {type(model).__name__}"
-            )
+            text = f"Member {name!r} of {type(model).__name__}"
+            of_member = partial(_of_linear, text)
         found = of_member(member, rows_of(name), others_of and others_of(name))
         parts.append(_of_sources(model, *found))
     responses = [_response_of(member) for member in model.members_.values()]
@@ -78,19 +77,16 @@ def _along_paths(
     model: BaseEstimator, weights: list[float], parts: list[Sums],
     responses: list[Response],
 ) -> tuple[Array, Array]:  # fmt: skip
-    """Return Shapley values and the base of an average, on the scale of its link. Its
-    difference from the base is divided among members' raw predictions by slopes along
-    the straight path from all bases (Aumann and Shapley 1974), and each member's part
-    among features by the member's own values.
+    """Return Shapley values and the base of an average, on the scale of its link: to
+    members by slopes in their raw predictions along the straight path from all bases
+    (Aumann and Shapley 1974), then to features by members' own values.
     """
     starts = [base[np.newaxis] for _, base, _ in parts]
     steps = [values.sum(axis=1) for values, _, _ in parts]
     is_binary = is_classifier(model) and steps[0].shape[1] == 1
 
     def average(at: float) -> tuple[Array, list[Array]]:
-        """Return the average at a share of the path, on the scale of its link, and the
-        slopes by each member's raw predictions.
-        """
+        """Return the average at a share of the path, and its slopes by members."""
         pairs = zip(responses, starts, steps, strict=True)
         found = [respond(start + at * step) for respond, start, step in pairs]
         mean = np.asarray(sum(w * p for w, (p, _) in zip(weights, found, strict=True)))

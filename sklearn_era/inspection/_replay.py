@@ -96,9 +96,8 @@ def check_replay_data(
 
 
 def replay_trees(estimator: BaseEstimator, data: ReplayData) -> Iterator[TreeSums]:
-    """Yield a `TreeSums` for each tree of a fit that is run again over `data`.
-    Gradients are taken at the sum of a booster's earlier trees, or at the mean of a
-    forest tree's rows.
+    """Yield a `TreeSums` for each tree of a fit that is run again over `data`, at the
+    sum of a booster's earlier trees or the mean of a forest tree's rows.
     """
     if hasattr(estimator, "_era_intercepts"):
         raise ValueError(

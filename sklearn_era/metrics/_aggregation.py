@@ -73,9 +73,8 @@ def aggregate(
 def check_direction(
     aggregation: Any, greater_is_better: bool | None, name: str, what: str = ""
 ) -> None:
-    """Raise ValueError if an aggregation depends on whether greater values are better,
-    which is unknown, or if the aggregation suits scores alone and the metric is an
-    error.
+    """Raise ValueError if an aggregation, or else `what`, needs to know whether greater
+    is better, which is unknown; or if it suits scores alone, and this is an error.
     """
     if callable(aggregation) or aggregation in ("mean", "std"):
         needs_score = False

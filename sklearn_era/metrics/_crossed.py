@@ -24,9 +24,8 @@ _FAR = 12.0  # log densities so far below the largest do not count
 
 
 class Equations(NamedTuple):
-    """Henderson's mixed-model equations of a table (see `CrossedEras`), for given
-    variances of rows and residuals. The effects of rows are eliminated; columns are
-    rotated to uncorrelated coordinates.
+    """Henderson's mixed-model equations for given variances of rows and residuals:
+    effects of rows are eliminated, and columns rotated to uncorrelated coordinates.
     """
 
     information: Array  # on each coordinate
@@ -36,9 +35,8 @@ class Equations(NamedTuple):
     log_determinant: float
 
     def at(self, columns: Array) -> tuple[Array, Array, Array]:
-        """Return, for each variance of columns: the posterior variance of each
-        coordinate; ``x' V^-1 y`` for all pairs of three vectors (ones, scores, the
-        indicator); and ``log |V|``.
+        """Return, for each variance of columns, the posterior variances of coordinates;
+        ``x' V^-1 y`` for all pairs of vectors, of `gram`; and ``log |V|``.
         """
         ratios = 1 + np.multiply.outer(columns, self.information)
         left, n = columns[:, np.newaxis] / ratios, len(self.gram)
@@ -217,9 +215,8 @@ class CrossedEras:
         return found
 
     def _estimate(self, point: Array, high: Any) -> dict[str, float]:
-        """Return standard deviations, estimated by REML, of groups, of eras as if they
-        were unrelated, and of residuals, by name. The search starts at `point`, a point
-        of the grid, and stays between 0 and `high` on each axis.
+        """Return by name the standard deviations by REML, of eras as if unrelated. The
+        search starts at `point` of the grid and stays between 0 and `high`.
         """
 
         def solve(point: Array) -> tuple[Any, Any]:
@@ -238,9 +235,8 @@ class CrossedEras:
         return dict(zip([*names, "residual"], found, strict=True))
 
     def _weigh(self, shares: Any) -> Array:
-        """Return weights of all variances of the grid. Their prior matches the
-        probabilities of a weighted sum: the variances of rows, columns and residuals,
-        with the weights `shares` (Peers 1965).
+        """Return weights of all variances of the grid, by the prior that matches the
+        probabilities of their sum, weighted by `shares` (Peers 1965).
         """
         of_residual = max(1, self._n - self._sizes.sum() + 1)
         freedom = np.append(self._sizes - 1, of_residual)
@@ -264,8 +260,7 @@ class CrossedEras:
 
     def predict(self, place: float, error: float, group: int | None = None) -> Mixture:
         """Return the distribution of a score in a later era, measured with an error, of
-        a known group or, if `group` is None, a new one: best linear unbiased
-        predictions (Henderson 1975).
+        a group, new if None: best linear unbiased predictions (Henderson 1975).
         """
         row, is_new = group, np.array([group is None, 1.0, 1.0])
         if self._is_turned:  # a later era is a new row

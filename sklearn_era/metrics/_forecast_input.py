@@ -40,9 +40,8 @@ def read_pairs(scores: Any, eras: Any, order: Any) -> tuple[Array, EraAxes] | No
 
 
 def read_errors(errors: Any, scores: Array, has_right_shape: bool, one: str) -> Array:
-    """Return the sampling errors of scores, 0 if None is given. Raise ValueError if the
-    shape of scores is wrong, or that of errors does not fit it. The message asks for
-    one of each per "era" or "pair", as `one` says.
+    """Return the sampling errors of scores, 0 for None; raise ValueError unless both
+    have the right shape: one of each per "era" or "pair", as `one` says.
     """
     raw = errors.scores if isinstance(errors, EraScores) else errors
     raw = np.zeros(scores.shape[-1]) if raw is None else raw

@@ -56,10 +56,9 @@ def _share_explained(
 
 
 def _area(y: Any, p: Any, weights: Array, **_: Any) -> Linearized | None:
-    """Return the area under the ROC curve, linearized (DeLong, DeLong, Clarke-Pearson
-    1988) by midranks (Sun, Xu 2014), or None unless there are two classes. It is the
-    mean, over positive rows, of the share of negative rows below; over negative rows,
-    of the share of positive rows above. Ties count half.
+    """Return the area under the ROC curve of two classes, linearized (DeLong, DeLong,
+    Clarke-Pearson 1988) by midranks (Sun, Xu 2014): the mean over positive rows of the
+    share of negative rows below, and the reverse. Ties count half.
     """
     labels, scores = np.asarray(y), np.asarray(p)
     classes, rows = np.unique(labels), np.empty(weights.size)

@@ -98,9 +98,8 @@ class Filtered(NamedTuple):
 def kalman_filter(
     vectors: Array, errors: Array, decay: Array, squares: Array
 ) -> Filtered:
-    """Run a Kalman filter (Kalman 1960) over vectors, and return its results. Eras
-    resemble the era before by `decay`, and have variances `squares` beside sampling
-    errors. The matrix V = S + T² K is never formed.
+    """Run a Kalman filter (Kalman 1960), without a matrix V = S + T² K. Eras resemble
+    the one before by `decay`, with variances `squares` beside sampling errors.
     """
     n, n_spreads = len(vectors), squares.size
     products, last = np.zeros((n, n, n_spreads)), np.zeros((n, n_spreads))
