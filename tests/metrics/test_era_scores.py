@@ -14,7 +14,6 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.exceptions import UndefinedMetricWarning
 from sklearn.metrics import log_loss, mean_absolute_error, mean_squared_error, r2_score
 
-from helpers.data import make_shifting
 from sklearn_era.metrics import EraScores, era_scores, make_era_scorer
 from sklearn_era.metrics._metric import metric_name
 
@@ -276,19 +275,6 @@ def test_scores_of_all_classes_are_those_of_scikit_learn():
         found = era_scores(y, p, eras=[0, 1, 2, 2], metric=sk.balanced_accuracy_score)
     assert_array_equal(found.scores, [1, 1, 0.5])
     assert [x.filename for x in caught] == [__file__]
-
-
-@pytest.mark.parametrize("container", [list, np.asarray, pd.Series])
-def test_containers_and_label_types(container):
-    _, y, eras = make_shifting(60)
-    codes = np.array([int(era[1:]) for era in eras])
-    expected = [mean_absolute_error(y[codes == j], 0 * y[codes == j]) for j in range(6)]
-    weeks = np.datetime64("2024-01-05") + np.timedelta64(7, "D") * codes
-    for labels in (eras, codes, weeks, codes / 2):
-        of = {"eras": container(labels), "metric": mean_absolute_error}
-        result = era_scores(container(y), container(0 * y), **of)
-        assert_array_equal(result.scores, expected)
-        assert_array_equal(result.eras, np.unique(labels))
 
 
 @pytest.mark.parametrize(("changed", "message"), [

@@ -137,16 +137,24 @@ def test_bounded_scores_are_compared_where_they_have_no_bounds(bounds, to, back)
     step = 1e-5
     slope = (to(forecast.mean_ + step) - to(forecast.mean_ - step)) / (2 * step)
     assert forecast.spread_ == pytest.approx(free.spread_ / slope, rel=1e-4)
-    few = EraScoreForecast(bounds=bounds).fit(SCORES, 0.02 / np.sqrt(1 + SCORES))
+    errors = 0.02 / np.sqrt(1 + SCORES)
+    few = EraScoreForecast(bounds=bounds).fit(SCORES, errors)
     narrow, wide = (few.interval(standard_error=x) for x in (0.0, 0.2))
     assert wide[0] < narrow[0] < narrow[1] < wide[1]
     # Errors are by the slopes of the scale, too, that of the new era at the mean.
-    errors, at = 0.02 / np.sqrt(1 + SCORES), np.append(SCORES, few.mean_)
+    at = np.append(SCORES, few.mean_)
     slopes = (to(at + step) - to(at - step)) / (2 * step)
     free = EraScoreForecast().fit(to(SCORES), errors * slopes[:-1])
     expected = [back(x) for x in free.interval(standard_error=0.2 * slopes[-1])]
     assert_allclose(wide, expected, rtol=1e-5)
     assert few.sampling_error_ == pytest.approx(np.sqrt(np.mean(errors**2)))
+    # So are pooled scores, whose deviation stays on that scale.
+    ours, pooled = few.pooled_, free.pooled_
+    assert_allclose([ours.tau, ours.I2, ours.Q], [pooled.tau, pooled.I2, pooled.Q])
+    ends = *pooled.interval(), *free.interval(of="mean")
+    expected = back(np.array([pooled.mean, *pooled.shrunken, *ends]))
+    ends = *ours.interval(), *few.interval(of="mean")
+    assert_allclose([ours.mean, *ours.shrunken, *ends], expected, rtol=1e-5)
 
 
 def test_a_choice_by_the_same_scores_is_corrected():

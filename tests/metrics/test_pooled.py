@@ -94,24 +94,6 @@ def test_with_equal_errors_the_mean_has_the_interval_of_student(error):
     assert_allclose(pooled.interval(), 0.7)
 
 
-@pytest.mark.parametrize(("bounds", "to", "back"), [
-    ((0, 1), lambda s: np.log(s / (1 - s)), lambda x: 1 / (1 + np.exp(-x))),
-    ((0, None), np.log, np.exp),
-])  # fmt: skip
-def test_bounded_scores_are_pooled_where_they_have_no_bounds(bounds, to, back):
-    errors = 0.02 / np.sqrt(1 + SCORES)
-    slopes = (to(SCORES + 1e-6) - to(SCORES - 1e-6)) / 2e-6
-    forecast = EraScoreForecast(bounds=bounds).fit(SCORES, errors)
-    free = EraScoreForecast().fit(to(SCORES), errors * slopes)
-    ours, pooled = forecast.pooled_, free.pooled_
-    assert ours.mean == pytest.approx(back(pooled.mean))
-    assert_allclose(ours.shrunken, back(pooled.shrunken))
-    assert_allclose([ours.tau, ours.I2, ours.Q], [pooled.tau, pooled.I2, pooled.Q])
-    assert_allclose(ours.interval(), [back(x) for x in pooled.interval()])
-    expected = [back(x) for x in free.interval(of="mean")]
-    assert_allclose(forecast.interval(of="mean"), expected, rtol=1e-5)
-
-
 def test_a_table_has_what_a_forest_plot_shows():
     eras = np.repeat(["north", "east", "south", "west"], [40, 30, 20, 1])
     y, p = np.random.default_rng(0).normal(size=(2, 91))
