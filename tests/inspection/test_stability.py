@@ -155,23 +155,6 @@ def test_rare_categories_share_a_bin_and_missing_values_have_one():
     assert np.bincount(of_x).tolist() == [15] * 10 + [50]
 
 
-def test_noise_that_rows_share_is_no_effect():
-    """Few null features that vary slowly, beside a target that does, turn."""
-    rng, codes = np.random.default_rng(0), np.repeat(np.arange(20), 100)
-    design, ones = make_design(codes, 20, True, np.random.RandomState(0)), np.ones(2000)
-    found, shuffled = [], np.lexsort((rng.random(2000), codes))
-    for _ in range(40):
-        steps = rng.normal(size=(2, codes.size + 15)).cumsum(axis=1)
-        x, y = steps[:, 15:] - steps[:, :-15]
-        bins = np.searchsorted(np.quantile(x, np.arange(1, 10) / 10), x)
-        rows = Rows(y[:, np.newaxis], bins, codes, ones)
-        designs = design, design._replace(shifts=[shuffled])
-        found.append([turning_of(rows, 20, each)[2] < 0.1 for each in designs])
-    share, share_if_independent = np.mean(found, axis=0)
-    assert share <= 0.15
-    assert share_if_independent > 0.6
-
-
 @pytest.mark.parametrize("kind", ["array", slow("pandas"), "polars"])
 def test_features_that_turn_are_found_and_on_top_of_the_figure(kind, ax):
     X, y = make_data()

@@ -53,15 +53,19 @@ def draw(rng, n_eras, n_rows, phi):
     return x, rho * x + np.sqrt(1 - rho**2) * noise
 
 
+def rows_of(x, residuals, codes):
+    """Rows of a feature, in bins of tenths."""
+    bins = np.searchsorted(np.quantile(x, np.arange(1, 10) / 10), x.ravel())
+    return Rows(residuals.reshape(-1, 1), bins, codes, np.ones(codes.size))
+
+
 def p_values_of(seed, n_eras, n_rows, phi):
     rng = np.random.default_rng([seed, n_eras, n_rows])
-    codes, ones = np.repeat(np.arange(n_eras), n_rows), np.ones(n_eras * n_rows)
-    design, found = make_design(codes, n_eras, True, np.random.RandomState(seed)), []
-    for x, residuals in zip(*draw(rng, n_eras, n_rows, phi), strict=True):
-        bins = np.searchsorted(np.quantile(x, np.arange(1, 10) / 10), x.ravel())
-        rows = Rows(residuals.reshape(-1, 1), bins, codes, ones)
-        found.append(turning_of(rows, n_eras, design)[2])
-    return np.array(found)
+    codes = np.repeat(np.arange(n_eras), n_rows)
+    design = make_design(codes, n_eras, True, np.random.RandomState(seed))
+    features = zip(*draw(rng, n_eras, n_rows, phi), strict=True)
+    rows = (rows_of(*feature, codes) for feature in features)
+    return np.array([turning_of(x, n_eras, design)[2] for x in rows])
 
 
 @pytest.mark.slow
@@ -88,15 +92,29 @@ def test_false_discoveries_and_power(n_eras, n_rows, phi):
 def test_an_effect_of_slow_rows_leaves_small_errors():
     """Errors of shifted values would be as large as the effects, had these a part."""
     rng = np.random.default_rng(0)
-    codes, ones = np.repeat(np.arange(12), 300), np.ones(3600)
+    codes = np.repeat(np.arange(12), 300)
     y = autoregressive(rng, 0.98, 12, 300)
     signs = np.where(np.arange(12) < 5, -1, 1)[:, np.newaxis]
     x = signs * y + autoregressive(rng, 0.5, 12, 300) / 2
-    bins = np.searchsorted(np.quantile(x, np.arange(1, 10) / 10), x.ravel())
     design = make_design(codes, 12, False, np.random.RandomState(0))
-    found = turning_of(Rows(y.reshape(-1, 1), bins, codes, ones), 12, design)
+    found = turning_of(rows_of(x, y, codes), 12, design)
     assert np.array_equal(np.sign(found[0]), signs[:, 0])
     assert found[2] < 1e-6
+
+
+def test_noise_that_rows_share_is_no_effect():
+    """Few null features that vary slowly, beside a target that does, turn."""
+    rng, codes = np.random.default_rng(0), np.repeat(np.arange(20), 100)
+    design = make_design(codes, 20, True, np.random.RandomState(0))
+    found, shuffled = [], np.lexsort((rng.random(2000), codes))
+    for _ in range(40):
+        steps = rng.normal(size=(2, codes.size + 15)).cumsum(axis=1)
+        rows = rows_of(*(steps[:, 15:] - steps[:, :-15]), codes)
+        designs = design, design._replace(shifts=[shuffled])
+        found.append([turning_of(rows, 20, each)[2] < 0.1 for each in designs])
+    share, share_if_independent = np.mean(found, axis=0)
+    assert share <= 0.15
+    assert share_if_independent > 0.6
 
 
 def test_many_small_eras_are_merged():
