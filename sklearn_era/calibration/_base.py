@@ -1,5 +1,6 @@
 """The base of intervals, sets and recalibration: models fitted without some rows."""
 
+from dataclasses import MISSING
 from numbers import Integral
 from typing import Any, ClassVar, Self
 
@@ -13,6 +14,7 @@ from .._era_arguments import eras_by_name
 from .._era_axes import keep_pair, known_order
 from .._era_routing import PredictsByEra, ask
 from .._fit_attributes import restores_on_failure
+from .._parameter_object import parameter, with_parameters
 from .._progress import Progress
 from .._scikit_learn import check_sample_weight
 from ..model_selection import _out_of_era as out_of_era
@@ -29,7 +31,7 @@ DOC = """{summary}
         Any {task}, whose `fit` is passed the eras if it takes them.
     cv : int, splitter or iterable, default=5
         Folds of whole eras by :class:`~sklearn.model_selection.GroupKFold`{folds}.
-    era_order, n_jobs{of_axes} :
+    era_order, n_jobs :
         As in :class:`~sklearn_era.model_selection.EraSearchCV`.
     verbose : int, default=0
         1 prints a line a fit with the time left, under a bar where rich is installed
@@ -47,28 +49,24 @@ DOC = """{summary}
 {rest}"""
 
 
+def model_with(*methods: str) -> Any:
+    """Return the parameter for the inner model, which has these methods."""
+    return parameter(MISSING, [HasMethods(["fit", *methods])], kw_only=False)
+
+
+@with_parameters
 class OutOfEra(PredictsByEra, MetaEstimatorMixin, BaseEstimator):
     """Base of estimators that learn from a model's predictions of eras left out."""
 
-    _learn: Any  # from eras, folds, targets, weights and predictions of rows left out
+    # From eras, folds, targets, weights and predictions of rows left out.
+    _learn: ClassVar[Any]
     _walks_forward: ClassVar = True  # through ordered eras, of groups perhaps
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "estimator": [HasMethods(["fit", "predict"])],
-        "cv": ["cv_object"],
-        "era_order": [StrOptions({"auto", "ordered", "unordered"})],
-        "n_jobs": [Integral, None],
-        "verbose": ["verbose"],
-    }
 
-    def __init__(
-        self, estimator: Any, *, cv: Any = 5, era_order: str = "auto",
-        n_jobs: int | None = None, verbose: int = 0,
-    ) -> None:  # fmt: skip
-        self.estimator = estimator
-        self.cv = cv
-        self.era_order = era_order
-        self.n_jobs = n_jobs
-        self.verbose = verbose
+    estimator: Any = model_with("predict")
+    cv: Any = parameter(5, ["cv_object"])
+    era_order: Any = parameter("auto", [StrOptions({"auto", "ordered", "unordered"})])
+    n_jobs: int | None = parameter(None, [Integral, None])
+    verbose: int = parameter(0, ["verbose"])
 
     @eras_by_name
     @restores_on_failure
@@ -174,8 +172,3 @@ class OutOfEra(PredictsByEra, MetaEstimatorMixin, BaseEstimator):
         tags = super().__sklearn_tags__()
         tags.input_tags = get_tags(self.estimator).input_tags
         return tags
-
-
-OF_PROBABILITIES = OutOfEra._parameter_constraints | {
-    "estimator": [HasMethods(["fit", "predict_proba"])]
-}

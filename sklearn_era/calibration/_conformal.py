@@ -13,10 +13,11 @@ from sklearn.utils._param_validation import Interval, validate_params
 from sklearn.utils.validation import check_is_fitted
 
 from .._era_routing import score, take_eras_to_predict, with_eras
+from .._parameter_object import parameter, with_parameters
 from .._warnings import warn_user
 from ..model_selection._out_of_era import OF_AXES
 from ..model_selection._search_scores import prediction
-from ._base import DOC, OF_PROBABILITIES, Array, OutOfEra
+from ._base import DOC, Array, OutOfEra, model_with
 
 _SHARE = Interval(Real, 0, 1, closed="neither")
 _LEVELS = {"level": [_SHARE], "share_of_eras": [_SHARE, None]}
@@ -28,7 +29,9 @@ _Atoms = list[tuple[Array, Array]]  # scores of each model, and sums of their ma
 _FOLDS = """, and
         of ordered eras by :class:`~sklearn_era.model_selection.EraWalkForwardSplit`,
         which leaves out the later five sixths"""
-_AXES = ", horizon, group"
+_AXES = """
+    horizon, group :
+        As in :class:`~sklearn_era.model_selection.EraSearchCV`."""
 _POWER = """
     power : float, default=0
         The scale is the prediction to the power `power` / 2, as the standard deviation
@@ -108,26 +111,18 @@ def coverage_score(
     return float(np.average(is_in, weights=sample_weight))
 
 
+@with_parameters
 class _Conformal(OutOfEra):
     """Keeps scores of rows left out. Rows of each of M eras share the mass 1 / (M + 1);
     the rest is of the new era, at an infinite score (Lee, Barber, Willett 2023).
     """
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **OutOfEra._parameter_constraints, **OF_AXES,
-    }  # fmt: skip
     _if_too_few: ClassVar[str]
-    _score_rows: Any  # from targets and predictions
+    _score_rows: ClassVar[Any]  # from targets and predictions
 
-    def __init__(
-        self, estimator: Any, *, cv: Any = 5, era_order: Any = "auto",
-        n_jobs: int | None = None, horizon: Any = 1, group: str = "new",
-        verbose: int = 0,
-    ) -> None:  # fmt: skip
-        given = {"cv": cv, "era_order": era_order, "n_jobs": n_jobs, "verbose": verbose}
-        super().__init__(estimator, **given)
-        self.horizon = horizon
-        self.group = group
+    era_order: Any = parameter("auto", OF_AXES["era_order"])
+    horizon: Any = parameter(1, OF_AXES["horizon"])
+    group: str = parameter("new", OF_AXES["group"])
 
     def _learn(self, codes: Any, folds: Any, y: Any, weights: Any, found: Any) -> None:
         self.conformity_scores_ = self._score_rows(y, found)
@@ -179,6 +174,7 @@ class _Conformal(OutOfEra):
         return predicted, atoms, level, float(np.append(scores, np.inf)[place])
 
 
+@with_parameters
 class EraConformalRegressor(RegressorMixin, _Conformal):
     __doc__ = DOC.format(
         summary="""Make prediction intervals that cover targets in eras not yet seen.
@@ -187,8 +183,7 @@ class EraConformalRegressor(RegressorMixin, _Conformal):
     upper end of an interval is the quantile of prediction plus score times scale, each
     by the model of its fold (CV+ [3]_), or by that of all rows where eras are ordered;
     the lower end likewise.""",
-        task="regressor", folds=_FOLDS, of_axes=_AXES, more=_POWER,
-        attributes=_SCORES,
+        task="regressor", folds=_FOLDS, more=_AXES + _POWER, attributes=_SCORES,
         rest=f"""{_NOTES}
     >>> y = X[:, 0] + rng.normal(size=20)[shops]
     >>> from sklearn.linear_model import LinearRegression
@@ -199,23 +194,9 @@ class EraConformalRegressor(RegressorMixin, _Conformal):
            [-0.5,  2.4]])
     """,
     )  # fmt: skip
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **_Conformal._parameter_constraints,
-        "power": [Interval(Real, 0, None, closed="left")],
-    }
+    power: float = parameter(0.0, [Interval(Real, 0, None, closed="left")])
     _if_too_few = "intervals are infinite"
     score = score
-
-    def __init__(
-        self, estimator: Any, *, cv: Any = 5, era_order: Any = "auto",
-        n_jobs: int | None = None, horizon: Any = 1, group: str = "new",
-        verbose: int = 0, power: float = 0.0,
-    ) -> None:  # fmt: skip
-        super().__init__(
-            estimator, cv=cv, era_order=era_order, n_jobs=n_jobs, horizon=horizon,
-            group=group, verbose=verbose,
-        )  # fmt: skip
-        self.power = power
 
     def _score_rows(self, y: Any, found: Any) -> Array:
         return np.abs(y - found) / self._scales(found)
@@ -285,6 +266,7 @@ def _upper_ends(
     return high + _DIGITS * (np.abs(centers) + score * scales).max(axis=0)
 
 
+@with_parameters
 class EraConformalClassifier(ClassifierMixin, _Conformal):
     __doc__ = DOC.format(
         summary="""Make sets of classes that cover the true one in eras not yet seen.
@@ -293,8 +275,8 @@ class EraConformalClassifier(ClassifierMixin, _Conformal):
     the set of a row unless scores below its own reach the level, each compared by the
     model of its fold, or by that of all rows where eras are ordered. A set is empty
     where no class is as probable as true ones mostly are.""",
-        task="classifier with `predict_proba`", folds=_FOLDS, of_axes=_AXES,
-        more="", attributes=_SCORES,
+        task="classifier with `predict_proba`", folds=_FOLDS, more=_AXES,
+        attributes=_SCORES,
         rest=f"""{_NOTES}
     >>> y = X[:, 0] + rng.logistic(size=600) > 0
     >>> from sklearn.linear_model import LogisticRegression
@@ -305,9 +287,7 @@ class EraConformalClassifier(ClassifierMixin, _Conformal):
            [ True,  True]])
     """,
     )  # fmt: skip
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **OF_PROBABILITIES, **OF_AXES,
-    }  # fmt: skip
+    estimator: Any = model_with("predict_proba")
     _if_too_few = "sets have all classes"
     score = score
     predict_proba = prediction("predict_proba", "the probabilities of classes")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, NamedTuple, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,8 +13,9 @@ from sklearn.utils import _safe_indexing
 from .._era_labels import find
 from .._era_routing import score
 from .._eras import read_eras
+from .._parameter_object import with_parameters
 from ..model_selection._search_scores import prediction
-from ._base import DOC, OF_PROBABILITIES, Array, OutOfEra
+from ._base import DOC, Array, OutOfEra, model_with
 
 _N_STEPS = 500  # of EM, and of Newton's method within each step
 _TOLERANCE = 1e-5
@@ -101,6 +102,7 @@ def modes(
     return effects, errors
 
 
+@with_parameters
 class EraCalibratedClassifier(ClassifierMixin, OutOfEra):
     __doc__ = DOC.format(
         summary="""Recalibrate probabilities by era, and for new eras on average.
@@ -118,7 +120,6 @@ class EraCalibratedClassifier(ClassifierMixin, OutOfEra):
     whole eras does as well on public data.""",
         task="classifier with `predict_proba`",
         folds=", ordered or not",
-        of_axes="",
         more="",
         attributes="""    effects_ : ndarray of shape (n_classes, n_eras_left_out, 2)
         Levels and slopes of eras; of two classes, those of the second one alone.
@@ -143,7 +144,7 @@ class EraCalibratedClassifier(ClassifierMixin, OutOfEra):
     array([[0.17, 0.83]])
     """,
     )
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = OF_PROBABILITIES
+    estimator: Any = model_with("predict_proba")
     score = score
     _walks_forward = False  # models of few eras are further off than the one of all
 
