@@ -69,12 +69,6 @@ def check_replay_data(
 ) -> ReplayData:
     """Return the rows that a fitted model is to be run over, checked and encoded."""
     check_hist_gradient_boosting(estimator)
-    shape = getattr(X, "shape", None)
-    if shape is not None and len(shape) == 2 and shape[1] != estimator.n_features_in_:
-        raise ValueError(
-            f"X has {shape[1]} columns, but {type(estimator).__name__} was fitted to "
-            f"{estimator.n_features_in_}; pass the columns of the fit."
-        )
     preprocessed = estimator._preprocess_X(X, reset=False)
     y = check_y(y, estimator)
     n_samples = _num_samples(preprocessed)
@@ -83,8 +77,6 @@ def check_replay_data(
             f"y has {y.shape[0]} values, but X has {n_samples} rows; pass one value a "
             "row."
         )
-    if eras is None:
-        raise ValueError("eras is None; pass one label a row of X.")
     encoded_eras = read_eras(eras, X)
     if sample_weight is not None:
         sample_weight = check_sample_weight(sample_weight, X, dtype=np.float64)

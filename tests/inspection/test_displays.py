@@ -1,7 +1,6 @@
 """The displays: what they draw, where, and what they refuse to."""
 
 import functools
-import itertools
 import sys
 
 import numpy as np
@@ -151,22 +150,6 @@ def test_an_era_scorer_scores_each_era_by_its_metric(ax):
     scores = [roc_auc_score(y[eras == e], p[eras == e]) for e in np.unique(eras)]
     assert_allclose(draw(classifier, X, y, scoring=scorer, **of).scores, scores)
     assert ax.get_ylabel() == "roc auc score"
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("length", [1, 4, 10, 25])
-@pytest.mark.parametrize(
-    ("n_eras", "kind"), [(40, "bar"), (1000, "line"), (2, "bar"), (12, "bar")]
-)
-def test_labels_of_eras_do_not_overlap(n_eras, kind, length):
-    labels = [str(era).rjust(length, "W") for era in range(n_eras)]
-    display = EraScoreDisplay(scores=np.ones(n_eras), era_labels=labels)
-    display.plot(kind=kind)
-    display.figure_.canvas.draw()
-    boxes = [text.get_window_extent() for text in display.ax_.get_xticklabels()]
-    assert min(6, n_eras) <= len(boxes) <= 12
-    assert all(left.x1 < right.x0 for left, right in itertools.pairwise(boxes))
-    assert all(box.y0 >= 0 for box in boxes)  # in the figure, however long
 
 
 def test_displays_make_figures_and_take_a_style(pyplot):

@@ -307,11 +307,11 @@ FUNCTIONS = pytest.mark.parametrize("function", BOTH)
 
 @FUNCTIONS
 @pytest.mark.parametrize(("name", "spoil", "message"), [
-    ("X", lambda X: X[:, :4], "X has 4 columns, but HistGradientBoostingClassifier "
-     "was fitted to 5; pass the columns of the fit"),
+    ("X", lambda X: X[:, :4], "X has 4 features, but HistGradientBoostingClassifier "
+     "is expecting 5 features"),
     ("y", lambda y: y[:-1], "y has 399 values, but X has 400 rows; pass one value a"),
     ("eras", lambda eras: eras[:-1], r"eras has 399 labels, but X has 400 rows"),
-    ("eras", lambda _: None, r"eras is None; pass one label a row"),
+    ("eras", lambda _: None, "eras must be one-dimensional, with one label a row of X"),
     ("eras", lambda eras: np.where(eras == 1, np.nan, eras), "eras has .* missing lab"),
     ("sample_weight", lambda _: np.ones(3), r"shape == \(3,\), expected \(400,\)"),
     ("y", lambda y: np.where(y == "up", "perhaps", y),
