@@ -2,7 +2,7 @@
 
 import math
 from numbers import Integral, Real
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 from .._era_labels import as_objects, find
 from .._eras import are_ordered
 from .._optional import import_optional
+from .._parameter_object import parameter, with_parameters
 from ._crossed import CrossedEras
 from ._era_scores import EraScores
 from ._forecast_input import (
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
 Array = NDArray[np.float64]
 
 
+@with_parameters
 class EraScoreForecast(BaseEstimator):
     """Predict the score of a model in an era that it has not seen.
 
@@ -121,17 +123,11 @@ class EraScoreForecast(BaseEstimator):
     'pooled 0.75, 95 % interval 0.70 to 0.79'
     """
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "trend": [StrOptions({"auto", "none"})], "bounds": [tuple, list, None],
-        "era_order": [StrOptions({"auto", "ordered", "unordered"}), tuple, list],
-    }  # fmt: skip
-
-    def __init__(
-        self, trend: str = "auto", *, bounds: Any = None, era_order: Any = "auto"
-    ) -> None:
-        self.trend = trend
-        self.bounds = bounds
-        self.era_order = era_order
+    trend: str = parameter("auto", [StrOptions({"auto", "none"})], kw_only=False)
+    bounds: Any = parameter(None, [tuple, list, None])
+    era_order: Any = parameter(
+        "auto", [StrOptions({"auto", "ordered", "unordered"}), tuple, list]
+    )
 
     def fit(self, scores: Any, standard_errors: Any = None, eras: Any = None) -> Self:
         """Estimate the mean and the spread.
