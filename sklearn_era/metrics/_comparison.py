@@ -138,8 +138,8 @@ class EraComparison:
 def compare_predictions(
     y_true: ArrayLike, a: ArrayLike, b: ArrayLike, *, eras: Any, metric: Metric,
     era_order: str = "auto", sample_weight: ArrayLike | None = None,
-    greater_is_better: bool | None = None, n_resamples: int = 0, random_state: Any = 0,
-    row_params: Mapping[str, Any] | None = None, **metric_params: Any,
+    greater_is_better: bool | None = None, row_params: Mapping[str, Any] | None = None,
+    n_resamples: int = 0, random_state: Any = 0, **metric_params: Any,
 ) -> EraComparison:  # fmt: skip
     """Compare two predictions of the same rows, champion and challenger, by era.
 
@@ -162,13 +162,11 @@ def compare_predictions(
     era_order : {'auto', 'ordered', 'unordered'}, default='auto'
         Whether eras follow each other in the order of their labels. Numbers do, so that
         hospitals called 101, 102, ... need 'unordered'; names have to say so.
-    sample_weight, greater_is_better :
+    sample_weight, greater_is_better, row_params :
         As in :func:`era_scores`.
     n_resamples, random_state :
         As in :func:`era_standard_errors`, for metrics without a closed form; with 0,
         the default, the `standard_errors` of these are NaN.
-    row_params : dict of str to array-like, default=None
-        As in :func:`era_scores`.
     **metric_params : dict
         Further arguments of the metric.
 

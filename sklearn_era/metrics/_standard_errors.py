@@ -123,9 +123,9 @@ RESAMPLING = {
 )
 def era_standard_errors(
     y_true: ArrayLike, y_pred: ArrayLike, *, eras: Any, metric: Metric,
-    sample_weight: ArrayLike | None = None, n_resamples: int = 200,
-    random_state: Any = 0, row_params: Mapping[str, Any] | None = None,
-    **metric_params: Any,
+    sample_weight: ArrayLike | None = None,
+    row_params: Mapping[str, Any] | None = None, n_resamples: int = 200,
+    random_state: Any = 0, **metric_params: Any,
 ) -> EraScores:  # fmt: skip
     """Estimate the standard error of a metric in each era, by its finitely many rows.
 
@@ -145,14 +145,12 @@ def era_standard_errors(
 
     Parameters
     ----------
-    y_true, y_pred, eras, metric, sample_weight :
+    y_true, y_pred, eras, metric, sample_weight, row_params :
         As in :func:`era_scores`, with a single metric. Rows of weight 0 do not count.
     n_resamples : int, default=200
         Samples of the bootstrap; with 0, errors without a closed form are NaN.
     random_state : int, RandomState instance or None, default=0
         The seed of the bootstrap; an int gives an era's rows one error in all calls.
-    row_params : dict of str to array-like, default=None
-        As in :func:`era_scores`.
     **metric_params : dict
         Further arguments of the metric.
 
