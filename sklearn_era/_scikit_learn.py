@@ -15,6 +15,7 @@ from sklearn.utils.validation import (
     _get_feature_names,
 )
 
+from ._tables.checks import check_mask
 from ._typing import ColumnChoice, Table
 
 try:  # from 1.9
@@ -62,9 +63,11 @@ def check_sample_weight(
     sample_weight: ArrayLike | None, X: Table, *, allow_all_zero_weights: bool = False,
     **options: Any,
 ) -> Any:  # fmt: skip
-    """Return the checked weights; raise ValueError if all are 0, which scikit-learn
-    refuses only from 1.9 on.
+    """Return the checked weights; raise ValueError for negative ones, a mask, or if all
+    are 0, which scikit-learn refuses only from 1.9 on.
     """
+    check_mask(sample_weight, "sample_weight")
+    options["ensure_non_negative"] = True
     if _IS_1_9:
         options["allow_all_zero_weights"] = allow_all_zero_weights
     checked = _check_sample_weight(sample_weight, X, **options)

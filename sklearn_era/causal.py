@@ -338,6 +338,8 @@ def _ratios(
     if not is_invariant.any():
         raise ValueError("invariant has no column in it; name at least one.")
     mapper = make_bin_mapper(max_bins, 0)  # draws the same rows of many each time
+    if np.ndim(y) != 1:
+        raise ValueError(f"y must be of shape (n_samples,); got {np.shape(y)}.")
     labels = check_eras(y, X, name="y")
     if type_of_target(labels) == "continuous":
         classes = mapper.fit_transform(labels.astype(np.float64)[:, np.newaxis])[:, 0]

@@ -26,18 +26,33 @@ def check_collected(X: Any, name: str = "X", *, by_column: bool = False) -> None
         )
 
 
+def check_mask(values: Any, name: str) -> None:
+    """Raise ValueError for masked values, which NumPy would take for values."""
+    if np.ma.is_masked(values):
+        raise ValueError(
+            f"{name} is masked, and masks are not read; pass "
+            f"{name}.astype(float).filled(np.nan), or drop these rows."
+        )
+
+
 def check_table(X: Any, name: str = "X") -> None:
-    """Raise ValueError for a lazy frame, and for what holds rows or columns but is no
-    table: a series, a dict or a list of dicts.
+    """Raise ValueError for a lazy frame, masked values, two columns of one name, and
+    for what holds rows or columns but is no table: a list of values, a series, a dict
+    or a list of dicts.
     """
     check_collected(X, name)
+    check_mask(X, name)
     if hasattr(type(X), "toarray"):  # a sparse matrix, perhaps also a dict
         return
+    if is_data_frame(X):
+        _check_names(X, name)
     if isinstance(X, Mapping):
         is_row = not any(map(np.ndim, X.values()))
         what, instead = "dict", f"pd.DataFrame({f'[{name}]' if is_row else name})"
     elif isinstance(X, list | tuple) and X and isinstance(X[0], Mapping):
         what, instead = "list of dicts", f"pd.DataFrame({name})"
+    elif isinstance(X, list | tuple) and X and np.ndim(X[0]) == 0:
+        what, instead = f"list of {len(X)} values", f"[{name}] for a row"
     elif hasattr(type(X), "to_frame"):
         row = "df.iloc[[0]]" if hasattr(X, "iloc") else "df[[0]]"
         what = "series"
@@ -45,3 +60,16 @@ def check_table(X: Any, name: str = "X") -> None:
     else:
         return
     raise ValueError(f"{name} is a {what}, and a table is needed; pass {instead}.")
+
+
+def _check_names(frame: Any, name: str) -> None:
+    """Raise ValueError for a frame without columns, or with two of one name."""
+    names = [*frame.columns]
+    if not names:
+        raise ValueError(f"{name} has no columns; its shape is {frame.shape}.")
+    if len({*names}) < len(names):
+        twice = next(each for each in names if names.count(each) > 1)
+        raise ValueError(
+            f"{name} has {names.count(twice)} columns {twice!r}; give each a name of "
+            "its own."
+        )

@@ -213,8 +213,6 @@ def list_columns(names: Sequence[Any]) -> str:
 
 
 def _as_array(X: Table, name: str) -> NDArray[Any]:
-    if np.ma.isMaskedArray(X):  # `asarray` would ignore the mask
-        X = np.ma.filled(X.astype(object), np.nan)
     try:
         array = np.asarray(as_frame(X))
     except ValueError as error:

@@ -33,9 +33,12 @@ class ParquetColumns:
         self._files = _list_files(path)
         self._schemas, self._metadata = [], []
         for file in self._files:
-            with self._parquet.ParquetFile(file) as opened:
-                self._schemas.append(opened.schema_arrow)
-                self._metadata.append(opened.metadata)
+            try:
+                with self._parquet.ParquetFile(file) as opened:
+                    self._schemas.append(opened.schema_arrow)
+                    self._metadata.append(opened.metadata)
+            except self._arrow.ArrowInvalid as error:
+                raise ValueError(f"path: {file} is no Parquet file: {error}") from error
         self.n_rows: int = sum(metadata.num_rows for metadata in self._metadata)
         self.names: list[str] = self._schemas[0].names
         if self.n_rows == 0:

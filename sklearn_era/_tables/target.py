@@ -9,6 +9,7 @@ from sklearn.base import BaseEstimator, is_regressor
 from sklearn.utils.validation import _check_y
 
 from .._era_labels import missing_rows
+from .checks import check_mask
 from .columns import as_frame, to_numbers
 
 
@@ -19,9 +20,10 @@ def check_y(y: ArrayLike, estimator: BaseEstimator) -> Any:
 
 
 def check_values(y: Any, *, are_numbers: bool, name: str = "y") -> None:
-    """Raise ValueError for missing values among classes or objects and, if values have
-    to be numbers, for dates and text. NaN among floats is left to scikit-learn.
+    """Raise ValueError for a mask, for missing values among classes or objects and, if
+    values have to be numbers, for dates and text. NaN is left to scikit-learn.
     """
+    check_mask(y, name)
     dtype = getattr(y, "dtype", None)
     if isinstance(dtype, np.dtype) and dtype.kind in "biuf":
         return

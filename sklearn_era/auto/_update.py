@@ -40,7 +40,9 @@ class TakesInEras:
     _plain_model: Any
 
     @restores_on_failure
-    def update(self, X: Any, y: Any, *, eras: Eras, sample_weight: Any = None) -> Self:
+    def update(
+        self, X: Any, y: Any, *, eras: Eras | None = None, sample_weight: Any = None
+    ) -> Self:
         """Take in rows of eras whose targets have become known since the fit.
 
         The levels of members with intercepts are estimated anew, trees being as they

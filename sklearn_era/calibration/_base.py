@@ -6,7 +6,12 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, MetaEstimatorMixin
+from sklearn.base import (
+    BaseEstimator,
+    MetaEstimatorMixin,
+    is_classifier,
+    is_regressor,
+)
 from sklearn.utils import _safe_indexing, get_tags
 from sklearn.utils._param_validation import HasMethods, StrOptions
 
@@ -98,6 +103,11 @@ class OutOfEra(PredictsByEra, MetaEstimatorMixin, BaseEstimator):
         """
         self._validate_params()
         name = type(self).__name__
+        if is_regressor(self) and is_classifier(self.estimator):
+            raise ValueError(
+                f"estimator must be a regressor; got {self.estimator!r}, a classifier, "
+                "whose sets of classes EraConformalClassifier gives."
+            )
         X, y, eras, encoded, are_ordered = out_of_era.check_rows(
             X, y, eras, self.era_order, name, axes=self._walks_forward,
             estimator=self.estimator,

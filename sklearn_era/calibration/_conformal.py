@@ -12,8 +12,10 @@ from sklearn.base import ClassifierMixin, RegressorMixin
 from sklearn.utils._param_validation import Interval, validate_params
 from sklearn.utils.validation import check_is_fitted
 
+from .._era_labels import missing_rows
 from .._era_routing import score, take_eras_to_predict, with_eras
 from .._parameter_object import parameter, with_parameters
+from .._scikit_learn import check_sample_weight
 from .._warnings import warn_user
 from ..model_selection._out_of_era import OF_AXES
 from ..model_selection._search_scores import prediction
@@ -96,19 +98,26 @@ def coverage_score(
     0.5
     """
     y, found = np.asarray(y_true), np.asarray(y_pred)
-    if classes is None and found.dtype == bool:
+    if (found.dtype == bool) != (classes is not None):
         raise ValueError(
-            "y_pred holds booleans, and so sets of classes: pass as classes the labels "
-            "of its columns, such as the classes_ of the model."
+            "y_pred must hold booleans, which are sets, if classes has the labels of "
+            "its columns, such as the classes_ of the model, and ends of intervals if "
+            f"not; got {found.dtype} and classes={classes!r}."
         )
     shape = (y.size, 2 if classes is None else np.size(classes))
     if found.shape != shape:
         raise ValueError(f"y_pred must be of shape {shape}; got {found.shape}.")
     if classes is None:
+        for values, name in ((y, "y_true"), *((end, "y_pred") for end in found.T)):
+            if (missing := missing_rows(values)).size:
+                raise ValueError(
+                    f"{name} has {missing.size} missing value(s), the first at row "
+                    f"{missing[0]}: drop these rows."
+                )
         is_in: Any = (found[:, 0] <= y) & (y <= found[:, 1])
     else:
         is_in = (found & (y[:, np.newaxis] == np.asarray(classes))).any(axis=1)
-    return float(np.average(is_in, weights=sample_weight))
+    return float(np.average(is_in, weights=check_sample_weight(sample_weight, y)))
 
 
 @with_parameters
@@ -199,16 +208,18 @@ class EraConformalRegressor(RegressorMixin, _Conformal):
     score = score
 
     def _score_rows(self, y: Any, found: Any) -> Array:
+        self._power = float(self.power)  # of these scores, whatever is set later
         return np.abs(y - found) / self._scales(found)
 
     def _scales(self, predicted: Array) -> Array:
-        if self.power > 0 and not (lowest := predicted.min()) > 0:
+        power = getattr(self, "_power", self.power)  # which older model files lack
+        if power > 0 and not (lowest := predicted.min()) > 0:
             raise ValueError(
-                f"power={self.power:g} needs predictions above 0, and one is "
+                f"power={power:g} needs predictions above 0, and one is "
                 f"{lowest:.3g}: use a model of a positive mean, such as "
                 "loss='poisson' or 'gamma', or power=0."
             )
-        return predicted ** (self.power / 2)
+        return predicted ** (power / 2)
 
     @validate_params(_LEVELS, prefer_skip_nested_validation=True)
     def predict_interval(

@@ -199,9 +199,9 @@ class DaskMixin:
             The score; for it, predictions, target and weights come to the client.
         """
         client, predicted = self._find_client(), self.predict(X, eras=eras)
-        y, predicted, weights = client.gather(
-            client.compute([y, predicted, sample_weight])
-        )
+        # One by one: of arrays and frames in one list, Dask mixes up the results.
+        parts = [client.compute(part) for part in (y, predicted, sample_weight)]
+        y, predicted, weights = client.gather(parts)
         metric = accuracy_score if is_classifier(self) else r2_score
         return metric(y, predicted, sample_weight=weights)
 
@@ -217,7 +217,7 @@ class DaskMixin:
         vars(local).update(
             (name, list(value) if name == "_predictors" else value)
             for name, value in copy_attributes(self).items()
-            if name not in self._own_constraints
+            if name not in self._own_constraints and name != "bytes_exchanged_"
         )
         return local
 

@@ -133,7 +133,7 @@ def _check_part(X: Any, y: Any, sample_weight: Any, eras: Any) -> Part:
         )
     if sample_weight is not None and y.size:
         sample_weight = check_sample_weight(
-            sample_weight, X, dtype=np.float64, ensure_non_negative=True,
+            sample_weight, X, dtype=np.float64,
             allow_all_zero_weights=True,  # of a part
         )  # fmt: skip
     if eras is not None:

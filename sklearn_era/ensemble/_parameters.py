@@ -77,7 +77,11 @@ def encode_classes(estimator: BaseEstimator, y: Array) -> Array:
 
 
 def check_weights(estimator: BaseEstimator, sample_weight: Array | None) -> None:
-    """Raise ValueError for negative weights, unless splits are by the plain gain."""
+    """Raise ValueError for weights out of range and, unless splits are by the plain
+    gain, for negative ones.
+    """
+    if sample_weight is not None:
+        check_weight_size(sample_weight)
     state = estimator._fit_state
     names = [*uses_of_eras(estimator, state.plan.is_plain_gain)]
     names += ["min_impurity_decrease"] * bool(estimator.min_impurity_decrease)
@@ -90,6 +94,25 @@ def check_weights(estimator: BaseEstimator, sample_weight: Array | None) -> None
             f"sample_weight is negative in {n_negative} of {sample_weight.size} rows, "
             f"and {names[0]}={getattr(estimator, names[0])!r} takes weights of 0 or "
             "more."
+        )
+
+
+def check_weight_size(sample_weight: Array) -> float:
+    """Return the largest weight; raise ValueError beyond single precision."""
+    largest = float(np.abs(sample_weight).max())
+    if largest > 0:  # scikit-learn's checks are of weights that are all 0
+        what, divide = "sample_weight is up to", "the weights by their mean"
+        check_single_precision(largest, what, divide)
+    return largest
+
+
+def check_single_precision(size: float, what: str, divide: str) -> None:
+    """Raise ValueError for a size that trees cannot be grown with."""
+    tiny, huge = np.finfo(np.float32).tiny.item(), np.finfo(np.float32).max.item()
+    if not tiny <= size <= huge:
+        raise ValueError(
+            f"{what} {size:.3g}, out of the range of single precision ({tiny:.2g} to "
+            f"{huge:.2g}), in which trees are grown; divide {divide}."
         )
 
 

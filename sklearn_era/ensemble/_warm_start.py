@@ -4,10 +4,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, is_classifier
+from sklearn._loss.link import LogLink
+from sklearn.base import BaseEstimator, is_classifier, is_regressor
 
 from .._warnings import warn_user
 from ._binning.rare_categories import codes_of_categories, encoder_of
+
+# The losses of regressors with a log link.
+_OF_LOG = ("poisson", "gamma")
 
 
 class PreviousFit(NamedTuple):
@@ -19,6 +23,7 @@ class PreviousFit(NamedTuple):
     categories: list[tuple[Any, ...]]
     bin_thresholds: list[NDArray[Any]]
     draws: str
+    has_log_link: bool
 
     @classmethod
     def of(cls, estimator: BaseEstimator) -> "PreviousFit":
@@ -29,6 +34,7 @@ class PreviousFit(NamedTuple):
             categories=_known_categories(estimator),
             bin_thresholds=estimator._bin_mapper.bin_thresholds_,
             draws=getattr(estimator, "_draws", ""),
+            has_log_link=isinstance(estimator._loss.link, LogLink),
         )
 
     def check_same(self, estimator: BaseEstimator) -> None:
@@ -47,6 +53,12 @@ class PreviousFit(NamedTuple):
             raise ValueError(
                 f"y has the classes {estimator.classes_.tolist()}, but the {kept} know "
                 f"{self.classes.tolist()}; pass the same classes, {end}"
+            )
+        if is_regressor(estimator) and self.has_log_link != (estimator.loss in _OF_LOG):
+            raise ValueError(
+                f"loss={estimator.loss!r} has another link than that of the {kept}, "
+                f"whose sums are {'' if self.has_log_link else 'not '}logarithms of "
+                f"means; pass a loss with the same link, {end}"
             )
         names = getattr(estimator, "feature_names_in_", None)
         if names is not None and self.feature_names is not None:

@@ -17,6 +17,7 @@ from sklearn.utils.validation import _num_samples, check_is_fitted
 from .._era_labels import find
 from .._eras import EncodedEras, is_fixed, read_eras, weigh_eras
 from .._scikit_learn import check_sample_weight
+from .._tables.columns import columns_of_fit
 from .._tables.target import check_y
 from .._threads import openmp_threads
 from .._trees.traversal import leaf_indices, sum_up_tree
@@ -69,7 +70,7 @@ def check_replay_data(
 ) -> ReplayData:
     """Return the rows that a fitted model is to be run over, checked and encoded."""
     check_hist_gradient_boosting(estimator)
-    preprocessed = estimator._preprocess_X(X, reset=False)
+    preprocessed = estimator._preprocess_X(columns_of_fit(estimator, X), reset=False)
     y = check_y(y, estimator)
     n_samples = _num_samples(preprocessed)
     if y.shape[0] != n_samples:

@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 from sklearn._loss.link import IdentityLink
-from sklearn.base import BaseEstimator, is_regressor
+from sklearn.base import BaseEstimator, is_classifier, is_regressor
+from sklearn.utils.validation import check_is_fitted
 
 from sklearn_era._optional import import_optional
 from sklearn_era._trees.traversal import column_of_feature
@@ -32,8 +33,8 @@ def register_onnx_converters() -> None:
     to a wrong graph. A split by categories becomes a chain of comparisons, so that
     missing and unknown categories go where they go here. These are refused: categories
     other than numbers that are exact in single precision (encode text in the pipeline),
-    regressors with a log link (``"gamma"`` and ``"poisson"``), and
-    `EraForestClassifier`. An average is a graph of its members, as
+    regressors with a log link (``"gamma"`` and ``"poisson"``), classifiers of one
+    class, and `EraForestClassifier`. An average is a graph of its members, as
     :func:`to_sklearn` has them.
 
     Raises
@@ -103,8 +104,14 @@ def _refuse_wrong_graphs(convert: Callable[..., None]) -> Callable[..., None]:
 
     def convert_or_refuse(scope: Any, operator: Any, container: Any) -> None:
         estimator = operator.raw_operator
+        check_is_fitted(estimator)
         refuse_forest_classifier(estimator)
         _check_categories(estimator)
+        if is_classifier(estimator) and estimator.classes_.size == 1:
+            raise NotImplementedError(
+                "skl2onnx gives raw values for probabilities of the single class "
+                f"{estimator.classes_.tolist()[0]!r}; use to_sklearn."
+            )
         has_identity = isinstance(estimator._loss.link, IdentityLink)
         if is_regressor(estimator) and not has_identity:
             raise NotImplementedError(
@@ -124,11 +131,14 @@ def _refuse_wrong_graphs(convert: Callable[..., None]) -> Callable[..., None]:
 def _check_categories(model: BaseEstimator) -> None:
     """Raise NotImplementedError for categories that single precision cannot hold."""
     for i, (categories, _) in enumerate(categories_of_features(model)):
-        is_number = categories.dtype.kind in "biuf"
-        if not is_number or (categories.astype(np.float32) != categories).any():
+        if categories.dtype.kind in "biuf":
+            wrong = categories[categories.astype(np.float32) != categories]
+        else:
+            wrong = categories
+        if wrong.size:
             name = column_name(model, column_of_feature(model)[i])
             raise NotImplementedError(
-                f"Feature {name} has categories such as {categories.tolist()[0]!r}, "
+                f"Feature {name} has categories such as {wrong.tolist()[0]!r}, "
                 "and the graph compares numbers in single precision: fit a pipeline "
                 "that first encodes them, by scikit-learn's OrdinalEncoder."
             )

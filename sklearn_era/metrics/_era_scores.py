@@ -19,6 +19,7 @@ from .._era_arguments import encode_groups
 from .._era_labels import as_objects, label_texts
 from .._eras import EncodedEras, encode_eras
 from .._optional import import_optional
+from .._scikit_learn import check_sample_weight
 from .._warnings import listed, warn_user, warned_once
 from ._aggregation import CONSTRAINTS, DIRECTIONS, Aggregation, aggregate
 from ._metric import (
@@ -306,7 +307,11 @@ def era_scores(
     columns, groups = encode_groups(eras, y_true, "y_true")
     if groups.codes.size == 0:
         raise ValueError("y_true has no rows; there is no era to score.")
-    weights = None if sample_weight is None else np.asarray(sample_weight)
+    weights = None
+    if sample_weight is not None:
+        weights = check_sample_weight(
+            sample_weight, y_true, allow_all_zero_weights=True
+        )
     by_name = {name: np.full(groups.labels.size, np.nan) for name in metrics}
     found = EraScores(
         columns, next(iter(by_name.values())) if callable(metric) else by_name,

@@ -58,7 +58,7 @@ _FITTED: dict[str, Any] = {
     for kind, names in (
         (int, "n_features_in_ n_trees_per_iteration_ _n_features _forest_seed"),
         (int, "best_index_ n_splits_"), (int | np.integer, "_random_seed"),
-        (float | np.floating, "oob_score_ best_score_ refit_time_"),
+        (float | np.floating, "oob_score_ best_score_ refit_time_ _power"),
         (bool, "do_early_stopping_ _use_validation_data _fitted_with_sw multimetric_"),
         (str, "era_order_ target_type_ _draws"),
         (np.ndarray, "feature_names_in_ classes_ era_labels_ validation_eras_"),

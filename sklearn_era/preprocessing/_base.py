@@ -89,7 +89,7 @@ class EraTransformer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
                 "fit(X, eras=...) with one label a row."
             )
         values, encoded = self._read(X, eras, reset=True)
-        weights = check_sample_weight(sample_weight, values, ensure_non_negative=True)
+        weights = check_sample_weight(sample_weight, values)
         rows = np.flatnonzero(weights)
         encoded = encoded.take(rows)
         self.era_labels_ = encoded.labels

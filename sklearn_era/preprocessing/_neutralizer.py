@@ -122,7 +122,8 @@ class EraNeutralizer(EraTransformer):
         if np.isnan(self._training).any():
             raise ValueError(
                 f"neutralizers: no era has more rows with values than these "
-                f"{len(self._columns)} columns (n_samples={X.shape[0]}): pass fewer."
+                f"{len(self._columns)} columns (n_samples={X.shape[0]}): pass fewer, "
+                "or larger weights, each of which counts as so many rows."
             )
         self.coef_ = self._training
 

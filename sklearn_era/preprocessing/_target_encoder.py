@@ -169,7 +169,7 @@ class EraTargetEncoder(TransformerMixin, BaseEstimator):
             )
         X, encoded = self._read(X, eras, reset=True)
         targets = self._targets(y, X)
-        weights = check_sample_weight(sample_weight, X, ensure_non_negative=True)
+        weights = check_sample_weight(sample_weight, X)
         weights = weights * (weights.sum() / (weights @ weights))
         rows = np.flatnonzero(weights)
         encoded, targets, weights = encoded.take(rows), targets[:, rows], weights[rows]

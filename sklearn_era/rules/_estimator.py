@@ -145,9 +145,7 @@ class RuleEnsembleClassifier(
                 f"{MAX_ROWS - 1:,}: fit to fewer rows."
             )
         check_classification_targets(y)
-        weights = check_sample_weight(
-            sample_weight, values, dtype=np.float64, ensure_non_negative=True
-        )
+        weights = check_sample_weight(sample_weight, values, dtype=np.float64)
         if not np.isfinite(weights.sum()):
             raise ValueError("sample_weight adds up to infinity; pass smaller weights.")
         kept = np.flatnonzero(weights)
@@ -214,10 +212,12 @@ class RuleEnsembleClassifier(
                 for rule, step in found
             ]
         if not self._rules:
+            penalized = self.feature_penalty is not None
+            or_gains = " or gains more than feature_penalty" if penalized else ""
             warn_user(
                 "RuleEnsembleClassifier found no rule, since no condition on a column "
-                f"covers min_samples_rule={self.min_samples_rule!r} rows but not all; "
-                "all rows get the same probability."
+                f"covers min_samples_rule={self.min_samples_rule!r} rows but not all"
+                f"{or_gains}; all rows get the same probability."
             )
         return X_binned
 

@@ -179,9 +179,7 @@ class RulePredictionMixin(BaseEstimator):
                 f"y holds {unknown.tolist()[0]!r}, which is no class of the fit; those "
                 f"are {', '.join(map(repr, self.classes_.tolist()))}."
             )
-        weights = check_sample_weight(
-            sample_weight, X_binned, dtype=np.float64, ensure_non_negative=True
-        )
+        weights = check_sample_weight(sample_weight, X_binned, dtype=np.float64)
         table = rate_rules(
             self._rules, X_binned, np.searchsorted(self.classes_, y), self.classes_,
             weights, None if eras is None else read_eras(eras, X),

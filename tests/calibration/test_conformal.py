@@ -240,6 +240,8 @@ def test_eras_are_passed_on_also_by_name_and_by_routing():
     (lambda m, X, y, e: m.set_params(cv="x").fit(X, y, eras=e), "'cv' parameter"),
     (lambda m, X, y, e: m.fit(X, y, eras=e).predict_interval(X, 90),
      "'level' parameter of EraConformalRegressor.predict_interval"),
+    (lambda m, X, y, e: m.set_params(estimator=LogisticRegression()).fit(X, y, eras=e),
+     "^estimator must be a regressor; got LogisticRegression"),
     (lambda m, X, y, e: m.set_params(power=1).fit(X, y, eras=e),
      "power=1 needs predictions above 0, and one is -"),
 ])  # fmt: skip
@@ -256,14 +258,36 @@ def test_coverage_is_drawn_by_era():
     sets = np.array([[True, False, True], [False, True, True]])
     assert calibration.coverage_score(["a", "a"], sets, classes=["a", "b", "c"]) == 0.5
     for wrong in (sets, sets[:, :2], pl.DataFrame(sets[:, :2])):
-        with pytest.raises(ValueError, match=r"holds booleans, .* as classes the lab"):
+        with pytest.raises(
+            ValueError, match=r"^y_pred must hold booleans, .* if classes h"
+        ):
             calibration.coverage_score([0, 1], wrong)
     for wrong in ([[0, 1]], ends[0]):
         with pytest.raises(ValueError, match=r"y_pred must be of shape \(4, 2\); got"):
             calibration.coverage_score(y, wrong)
+    missing = [[0.0, 1.0], [1.0, np.nan], [0.0, 1.0], [2.0, 4.0]]
+    for given, classes, message in (
+        (([*y[:3], np.nan], ends), None, "^y_true has 1 missing .* first at row 3"),
+        ((y, missing), None, "^y_pred has 1 missing .* first at row 1"),
+        ((y, ends), [1, 2], "^y_pred must hold booleans"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            calibration.coverage_score(*given, classes=classes)
+    for weights in ([1, 2], [0, 0, 0, 0], [1, -1, 1, 1]):
+        with pytest.raises(ValueError, match=r"[Ww]eight|Negative"):
+            calibration.coverage_score(y, ends, sample_weight=weights)
     of = {"eras": [1, 1, 2, 2], "metric": calibration.coverage_score}
     display = EraScoreDisplay.from_predictions(y, ends, **of)
     assert (display.scores.tolist(), display.worst) == ([1.0, 0.5], 1)
+
+
+def test_the_power_is_that_of_the_fit():
+    X, y, eras = make_rows(5)
+    model = EraConformalRegressor(Ridge()).fit(X, y, eras=eras)
+    ends = model.predict_interval(X, 0.5)
+    np.testing.assert_array_equal(
+        model.set_params(power=2).predict_interval(X, 0.5), ends
+    )
 
 
 def test_classes_that_a_fold_lacks_have_no_probability_there():

@@ -32,6 +32,7 @@ from sklearn_era.dask._survey import Encoding, Survey
 from sklearn_era.effects import GroupDRO, Intercepts, Recency
 from sklearn_era.ensemble import HistGradientBoostingClassifier as Classifier
 from sklearn_era.ensemble import HistGradientBoostingRegressor as Regressor
+from sklearn_era.model_files import load_model, save_model
 
 # Dask leaves sockets to the garbage collector.
 pytestmark = pytest.mark.filterwarnings(
@@ -96,7 +97,7 @@ def assert_same(fitted, local):
             assert_allclose(fitted.era_weights_[era], factors, rtol=1e-9)
 
 
-def test_fit_predict_and_score(client):
+def test_fit_predict_and_score(client, tmp_path):
     X, y, eras = data = make_rows()
     weights = np.where(eras == 3, 0.0, 0.5 + X[:, 2])
     params = {"era_weighting": Recency(half_life=2), "early_stopping": True}
@@ -112,6 +113,11 @@ def test_fit_predict_and_score(client):
     assert_allclose(computed, local.predict(X), rtol=1e-9)
     assert_array_equal(fitted.to_local().predict(X), computed)
     assert fitted.score(dX, dy) == pytest.approx(local.score(X, y))
+    frame = dd.from_pandas(pd.DataFrame({"y": y, "w": weights}), npartitions=3)
+    score = fitted.score(dX, frame.y, frame.w)
+    assert score == pytest.approx(local.score(X, y, weights))
+    save_model(fitted.to_local(), tmp_path / "local.era")
+    assert_array_equal(load_model(tmp_path / "local.era")[0].predict(X), computed)
     assert clone(fitted).client is client
     restored = pickle.loads(pickle.dumps(fitted))
     assert restored.client is None

@@ -145,6 +145,10 @@ REFUSED = {
     "numbers as text": (ROWS.assign(g=ROWS.g.astype(str)), "'g' holds '[0-3]'"),
     "numbers for text": (ROWS.assign(t=1), "'t' holds 1"),
     "no column": (ROWS.drop(columns="x"), "now missing:\n- x"),
+    "mask": (np.ma.masked_invalid(FIT[["x"]].to_numpy()), r"^X is masked, .*\.filled"),
+    "twice": (pd.concat([ROWS, ROWS.x], axis=1), "2 (columns 'x'; give each|times)"),
+    "no columns": (pd.DataFrame(), "^X has no columns"),
+    "values": ([1, 1, True, 2, "a"], r"^X is a list of 5 values, .* pass \[X\] for a"),
     "lazy frame": (pl.DataFrame(plain()).lazy(), r"lazy frame, .* pass X\.collect\(\)"),
     "row": (ROWS.iloc[0], r"^X is a series, .* pass df\.iloc\[\[0\]\] for a row"),
     "column": (ROWS.x, r"^X is a series, .* df\[\['a'\]\] for a column"),
@@ -200,6 +204,26 @@ def test_a_fit_refuses_what_is_no_table(model):
     for kind, orient in kinds.items():
         with pytest.raises(ValueError, match=tells.format(kind)):
             clone(model).fit(FIT.to_dict(orient), y, eras=ERAS)
+
+
+@pytest.mark.parametrize("model", MODELS, ids=NAMES)
+def test_a_fit_refuses_masks_and_negative_weights(model):
+    y = LABELS == "high" if is_classifier(model) else Y.to_numpy()
+    masked = np.ma.masked_array(y, mask=ERAS == 2)
+    negative, numbers = np.where(ERAS == 2, -1.0, 1.0), FIT[["x", "n"]].to_numpy()
+    for values, given, name in (
+        (numbers, {"y": masked}, "y"),
+        (np.ma.masked_invalid(numbers), {"y": y}, "X"),
+        (numbers, {"y": y, "sample_weight": np.ma.masked_less(negative, 0)}, "sample"),
+    ):
+        with pytest.raises(ValueError, match=rf"{name}.* masked"):
+            clone(model).fit(values, **{"eras": ERAS, **given})
+    if model in (BOOSTER, CLASSIFIER):  # by the plain gain, as scikit-learn
+        model = clone(model).set_params(split_criterion="era")
+    with pytest.raises(
+        ValueError, match=r"^(Negative values in data pa|sample_weight i)"
+    ):
+        clone(model).fit(numbers, y, eras=ERAS, sample_weight=negative)
 
 
 @pytest.mark.parametrize("model", MODELS[:4], ids=NAMES[:4])

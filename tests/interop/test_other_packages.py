@@ -16,6 +16,7 @@ from numpy.testing import assert_allclose
 from sklearn import ensemble
 from sklearn.base import is_classifier
 from sklearn.compose import make_column_transformer
+from sklearn.exceptions import NotFittedError
 from sklearn.impute import SimpleImputer
 from sklearn.inspection import partial_dependence
 from sklearn.pipeline import make_pipeline
@@ -280,16 +281,25 @@ class TestOnnx:
         X, y, _ = make_categorical_data()
         X[:, 0] += 0.1
         tenths = Regressor(categorical_features=[0], max_iter=2).fit(X, y)
+        large = np.where(X > 0, X.astype(int), 2**24 + 1)
+        large = Regressor(categorical_features=[0], max_iter=2).fit(large, y)
         frame = pd.DataFrame({"a": y, "colour": (y > 0).astype(str)})
         text = Regressor(max_iter=2).fit(frame.astype({"colour": "category"}), y)
         for (model, rows), message in (
             ((tenths, X), r"Feature 0 has categories such as 0\.1, and .* OrdinalEnc"),
+            ((large, X), r"Feature 0 has categories such as 16777217\.0, "),
             ((text, X), r"Feature 'colour' has categories such as 'False'"),
+            (
+                (Classifier(max_iter=2).fit(X, y * 0), X),
+                r"of the single class 0\.0; use",
+            ),
             (fit_log_link("gamma"), "log link of loss='gamma'"),
             (fit_log_link("poisson"), "log link of loss='poisson'"),
         ):
             with pytest.raises(NotImplementedError, match=message):
                 self.predict(model, rows)
+        with pytest.raises(NotFittedError):
+            self.predict(Regressor(), X)
 
     @STOCK_ONNX
     def test_categories_of_stock_are_wrong_in_silence(self):

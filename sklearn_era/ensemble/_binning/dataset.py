@@ -332,7 +332,7 @@ def _sort_by_era(
         y = y.astype(np.float64, copy=False)
     if sample_weight is not None:
         sample_weight = check_sample_weight(
-            sample_weight, y, dtype=np.float64, copy=True, ensure_non_negative=True
+            sample_weight, y, dtype=np.float64, copy=True
         )
     order = None if eras is None else eras.order
     if eras is not None and order is not None:

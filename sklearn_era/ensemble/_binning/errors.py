@@ -114,8 +114,6 @@ def check_numbers(
         return
     is_category = getattr(estimator, "is_categorical_", None)
     is_frame = is_data_frame(table)
-    if is_frame and X.shape[1] == 0:
-        raise ValueError(f"X has no columns; its shape is {X.shape}.") from error
     names = table.columns if is_frame else []
     is_text = isinstance(table, np.ndarray) and table.dtype.kind in "OUSTmM"
     if is_text and table.ndim == 2 and not isinstance(error, TypeError):

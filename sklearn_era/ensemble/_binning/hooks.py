@@ -11,7 +11,7 @@ from sklearn.utils.validation import validate_data
 
 from ..._era_arguments import without_era_column
 from ..._scikit_learn import check_categorical_features
-from ..._tables.checks import check_table
+from ..._tables.checks import check_mask, check_table
 from ..._tables.target import check_values
 from ..._typing import ColumnChoice, Eras, Table
 from .category_groups import bins_of_codes, group_categories
@@ -64,6 +64,7 @@ class BinningMixin(gradient_boosting.BaseHistGradientBoosting):
     ) -> tuple[Any, Any, Any]:
         """Return `y`, `sample_weight` and `eras` of a fit; a data set X has its own."""
         check_table(X)
+        check_mask(sample_weight, "sample_weight")
         if not isinstance(X, BinnedDataset):
             if y is None:
                 raise ValueError(

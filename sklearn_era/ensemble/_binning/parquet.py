@@ -32,9 +32,16 @@ def check_names(
     or if a feature is named twice, is the target or is not numeric.
     """
     others = {"target": target, "era": era, "sample_weight": sample_weight}
+    roles: dict[str, str] = {}
     for argument, name in others.items():
         if name is not None:
             columns.check_has(name, argument)
+            if name in roles:
+                raise ValueError(
+                    f"{roles[name]} and {argument} both name the column {name!r}; a "
+                    "column has one role."
+                )
+            roles[name] = argument
     if features is None:
         left_out = {*others.values(), *columns.index_names}
         features = [name for name in columns.names if name not in left_out]
@@ -44,10 +51,11 @@ def check_names(
     else:
         for name in (features := list(features)):
             columns.check_has(name, "features")
-    if len(set(features)) < len(features) or target in features or not features:
+    used = {target, sample_weight}.intersection(features)
+    if len(set(features)) < len(features) or used or not features:
         raise ValueError(
             f"features={features!r} must name one column at least, none of them twice, "
-            f"and not the target {target!r}."
+            f"and neither the target {target!r} nor sample_weight={sample_weight!r}."
         )
     columns.check_numeric(features)
     return features

@@ -59,6 +59,7 @@ def values_of_eras(
             slope = loss.gradient(y, at)
             mean_loss = loss(y, at, sample_weight=sample_weight)
             s2 = mean_loss**2 / np.average(slope**2, weights=sample_weight)
+            s2 *= least_s2  # of a row of the mean weight
         series[0, :, k] = intercepts[:, k] + step
         series[1, :, k] = np.divide(s2, H, out=np.full(n_eras, np.nan), where=H > 0)
     return series

@@ -11,7 +11,7 @@ from ..._eras import Array, EncodedEras, check_order, check_splittable
 from ..._warnings import warn_user
 from ...effects import Recency
 from .._criterion_plan import CriterionPlan
-from .._parameters import uses_of_eras
+from .._parameters import check_single_precision, check_weight_size, uses_of_eras
 from .._warm_start import PreviousFit
 
 
@@ -135,24 +135,15 @@ def number_of_features(max_features: float | int | str | None, n_features: int) 
     return max(1, int(max_features * n_features))
 
 
-def check_single_precision(y: Array, sample_weight: Array | None) -> None:
+def check_spread(y: Array, sample_weight: Array | None) -> None:
     """Raise ValueError if weights, or weighted targets, exceed single precision."""
     largest, weighted = 1.0, ""
     if sample_weight is not None:
-        largest, weighted = float(sample_weight.max()), " times the largest weight"
-        _check_size(largest, "sample_weight is up to", "the weights by their mean")
+        largest = check_weight_size(sample_weight)
+        weighted = " times the largest weight"
         y = y[sample_weight > 0]
     with np.errstate(over="ignore"):
         spread = float(np.ptp(y)) * largest
     if spread != 0.0:
         what = f"y: the largest difference of two targets{weighted} is"
-        _check_size(spread, what, "y by a constant")
-
-
-def _check_size(size: float, what: str, divide: str) -> None:
-    tiny, huge = np.finfo(np.float32).tiny.item(), np.finfo(np.float32).max.item()
-    if not tiny <= size <= huge:
-        raise ValueError(
-            f"{what} {size:.3g}, out of the range of single precision ({tiny:.2g} to "
-            f"{huge:.2g}), in which trees are grown; divide {divide}."
-        )
+        check_single_precision(spread, what, "y by a constant")

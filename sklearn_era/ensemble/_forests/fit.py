@@ -33,7 +33,7 @@ from .._fit_state import FitState
 from .checks import (
     check_bootstrap,
     check_forest_eras,
-    check_single_precision,
+    check_spread,
     check_warm_start,
     describe_draws,
 )
@@ -136,9 +136,7 @@ class ForestFitMixin(IterationMixin, OutOfBagMixin):
         y = self._encode_y(check_y(y, self))
         check_consistent_length(X, y)
         if sample_weight is not None:
-            sample_weight = check_sample_weight(
-                sample_weight, X, dtype=np.float64, ensure_non_negative=True
-            )
+            sample_weight = check_sample_weight(sample_weight, X, dtype=np.float64)
         sample_weight = self._finalize_sample_weight(sample_weight, y)
         if (how := self.era_weighting) != "rows":
             sample_weight = weigh_eras(era_columns[0], sample_weight, how)[0]
@@ -149,7 +147,7 @@ class ForestFitMixin(IterationMixin, OutOfBagMixin):
                 "sample_weight is 0 in all rows, which leaves nothing to learn from; "
                 "give some rows a positive weight, and their classes by class_weight."
             )
-        check_single_precision(y, sample_weight)
+        check_spread(y, sample_weight)
         target_weights_of(self, plan, y, sample_weight)  # all rows: trees draw some
         check_bootstrap(self, X.shape[0], era_columns)
         if previous is None:

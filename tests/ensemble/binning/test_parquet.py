@@ -238,10 +238,13 @@ def test_decimals_are_the_numbers_of_a_fit(tmp_path, precision, scale):
     ({"features": [0]}, "features: 0 is not the name of a column"),
     ({"features": []}, "must name one column at least"),
     ({"features": ["small", "small"]}, "none of them twice"),
-    ({"features": ["small", "target"]}, "and not the target 'target'"),
+    ({"features": ["small", "target"]}, "and neither the target 'target'"),
+    ({"features": ["wide"], "sample_weight": "wide"}, "nor sample_weight='wide'"),
+    ({"era": "target"}, "^target and era both name the column 'target'"),
+    ({"sample_weight": "era"}, "^era and sample_weight both name the column 'era'"),
     ({"features": ["era"]}, "column 'era' of .* is not numeric: it holds"),
     ({"features": None}, "column 'kind' of .* is not numeric: it holds dictionary"),
-    ({"sample_weight": "era"}, "^sample_weight: column 'era' of .* is not numeric"),
+    ({"sample_weight": "kind"}, "^sample_weight: column 'kind' of .* is not numeric"),
     ({"sample_weight": "real"}, "Negative values in data passed to `sample_weight"),
     ({"sample_weight": "list"}, "^sample_weight: column 'list' of .* holds list<"),
     ({"era": "list"}, "^era: column 'list' of .*parquet holds list<.* name a col"),
@@ -283,6 +286,10 @@ def test_paths_are_checked(tmp_path):
     ):
         with pytest.raises(ValueError, match=message):
             BinnedDataset.from_parquet(path, target="y")
+    (tmp_path / "text.parquet").write_text("a,b")
+    with pytest.raises(ValueError, match=r"^path: .*text.parquet is no Parquet file: "):
+        read(tmp_path / "text.parquet")
+    (tmp_path / "text.parquet").unlink()
     write(make_frame(3)[:0], tmp_path / "rows.parquet")
     with pytest.raises(ValueError, match="has no rows"):
         BinnedDataset.from_parquet(tmp_path, target="target")

@@ -159,6 +159,19 @@ def test_shrunk_leaves_keep_their_order(loss):
 
 
 @each_target
+def test_intercepts_do_not_depend_on_the_unit_of_weights(target):
+    model, X, y, weights, eras = problem(target, max_iter=3, era_effects="intercept")
+    if target in ("absolute", "quantile"):
+        y = y + 3 * eras
+    weights *= np.linspace(1, 2, y.size)  # no quantile lies just between two rows
+    expected = clone(model).fit(X, y, weights, eras=eras)
+    found = model.fit(X, y, weights * 64, eras=eras)
+    values = [np.array([*each.era_intercepts_.values()]) for each in (found, expected)]
+    assert np.allclose(*values, rtol=1e-5)
+    assert np.abs(values[0]).max() > 1 or target not in ("absolute", "quantile")
+
+
+@each_target
 def test_a_step_of_the_intercepts_is_that_of_the_equations(target):
     model, X, y, weights, eras = problem(target, max_iter=1, era_effects="intercept")
     for given in (None, weights):
@@ -184,7 +197,7 @@ def test_a_step_of_the_intercepts_is_that_of_the_equations(target):
             if not loss.differentiable:
                 at = raw[:, k] + step[eras]
                 information = np.average(loss.gradient(encoded, at) ** 2, weights=w)
-                s2 = loss(encoded, at, w) ** 2 / information
+                s2 = loss(encoded, at, w) ** 2 / information * w[w > 0].mean()
             if is_known:
                 step, s2 = np.clip(step, -1, 1), max(s2, w[w > 0].mean())
             prior = max(0, (step**2 - s2 / H).mean())

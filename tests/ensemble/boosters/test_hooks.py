@@ -153,7 +153,10 @@ def test_gradients_that_overflow_leave_no_nan(data, split_criterion, unit):
     eras, est = np.sort(eras), ours(split_criterion=split_criterion, min_samples_leaf=5)
     warnings.simplefilter("ignore")  # of NumPy, and of no split, until the test ends
     assert np.isfinite(est.fit(X, y * unit, eras=eras).predict(X)).all()
-    assert np.isfinite(est.fit(X, y, y * 0 + unit, eras=eras).predict(X)).all()
+    with pytest.raises(
+        ValueError, match=r"^sample_weight is up to 1e.*, out of the ra"
+    ):
+        est.fit(X, y, y * 0 + unit * 10, eras=eras)
 
 
 @pytest.mark.parametrize("estimator", [ours, EraForestRegressor])
