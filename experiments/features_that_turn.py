@@ -40,7 +40,6 @@ from experiments._natural_eras_raw import RAW
 from experiments.common import bars, seed_of, summarize
 from experiments.natural_eras import booster
 from sklearn_era._eras import EncodedEras, encode_eras
-from sklearn_era._progress import Progress
 from sklearn_era._tables.columns import read_columns
 from sklearn_era.inspection import era_stability
 from sklearn_era.inspection._turning import find_turning, measure_features
@@ -196,10 +195,10 @@ def _rank(
 ) -> tuple[Rows, NDArray[np.bool_]]:
     """The order of features from the best on, and which of them turn."""
     folds = folds_of_eras(N_FOLDS, eras, are_ordered, tests_half=True)
-    with Progress("", 0) as silent:
-        measured = measure_features(
-            model, X, y, eras, None, folds, 1, None, rng, silent
-        )
+    measured = measure_features(
+        model, X, y, eras, None, 1,
+        cv=folds, n_jobs=None, rng=rng, name="select", verbose=0,
+    )  # fmt: skip
     found = find_turning(read_columns(X), eras, measured, are_ordered, rng)
     turns = false_discovery_control(found["p_value"]) <= ALPHA
     mean = mean_and_safe_error(measured.importances, are_ordered)[0]

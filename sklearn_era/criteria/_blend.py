@@ -68,7 +68,9 @@ class Blend(EraCriterion):
             part, is_added = _named(key), n_added > 1 and weight > 0
             reason = _not_blendable(part, self.normalize, is_added)
             if reason is None and is_added and part.name in seen:
-                reason = "of a class a blend has one, and one CustomCriterion at most"
+                reason = "it is the second one of its class"
+                if isinstance(part, CustomCriterion):
+                    reason = "a blend has one CustomCriterion at most"
             if reason is not None:
                 raise ValueError(
                     f"split_criterion: {key!r} cannot be part of a blend: {reason}."

@@ -1,6 +1,6 @@
 """A fit, run again over given rows: gradients, and sums by split and era."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -30,6 +30,8 @@ from ..ensemble._splitting.lanes.instruction_sets import lane_module
 
 Array = NDArray[np.float64]
 Gradients = tuple[NDArray[np.float32], NDArray[np.float32]]  # of rows and outputs
+# Gradients and hessians of an iteration at the raw predictions of all earlier trees.
+Compute = Callable[[int, Array], Gradients]
 
 
 class ReplayData(NamedTuple):
@@ -101,11 +103,14 @@ def replay_trees(estimator: BaseEstimator, data: ReplayData) -> Iterator[TreeSum
     with openmp_threads(getattr(estimator, "n_jobs", None), type(estimator).__name__):
         n_threads = _openmp_effective_n_threads()
     is_forest = isinstance(estimator, ForestFitMixin)
-    make_gradients: Any = _ForestGradients if is_forest else _BoostingGradients
-    fit_gradients = make_gradients(estimator, data, n_threads)
+    make_gradients = _forest_gradients if is_forest else _boosting_gradients
+    compute = make_gradients(estimator, data, n_threads)
+    shape = (data.y.shape[0], estimator.n_trees_per_iteration_)
+    raw_predictions = np.zeros(shape, dtype=Y_DTYPE, order="F")
+    raw_predictions += estimator._baseline_prediction
     leaves = _leaves_by_tree(estimator, data.X, n_threads)
     for iteration, predictors in enumerate(estimator._predictors):
-        gradients, hessians = fit_gradients.of_iteration(predictors)
+        gradients, hessians = compute(iteration, raw_predictions)
         for output, predictor in enumerate(predictors):
             nodes, leaf_of_row = predictor.nodes, next(leaves)
             sums = sum_leaves(
@@ -113,7 +118,7 @@ def replay_trees(estimator: BaseEstimator, data: ReplayData) -> Iterator[TreeSum
                 hessians[:, output], nodes.shape[0], data.eras.labels.size,
             )  # fmt: skip
             values = np.ascontiguousarray(nodes["value"])
-            fit_gradients.add_tree(output, values[leaf_of_row.astype(np.intp)])
+            raw_predictions[:, output] += values[leaf_of_row.astype(np.intp)]
             splits = sum_up_tree(nodes, sums)
             left, right = sums[nodes["left"][splits]], sums[nodes["right"][splits]]
             yield TreeSums(iteration, output, predictor, splits, left, right)
@@ -136,64 +141,56 @@ def _leaves_by_tree(
         yield from leaves.T
 
 
-class _BoostingGradients:
-    """A booster's gradients: of the loss, at the sum of all earlier trees."""
+def _boosting_gradients(
+    estimator: BaseEstimator, data: ReplayData, n_threads: int
+) -> Compute:
+    """Return a function that computes gradients of the loss."""
+    factors = None
+    if hasattr(estimator, "_era_log_weights"):
+        # As recorded: a warm start may have changed the step. Other eras count 1.
+        known = np.stack([*weights_by_label(estimator).values()])
+        at = find(estimator._weighted_eras, data.eras.labels)
+        of_eras = np.where(at[:, np.newaxis] < 0, 1.0, known[at])
+        factors = np.nan_to_num(of_eras, nan=1.0)
+    shape = (data.y.shape[0], estimator.n_trees_per_iteration_)
+    gradients = np.empty(shape, dtype=G_H_DTYPE, order="F")
+    hessians = np.empty(shape, dtype=G_H_DTYPE, order="F")
+    columns = 0 if shape[1] == 1 else slice(None)
 
-    def __init__(
-        self, estimator: BaseEstimator, data: ReplayData, n_threads: int
-    ) -> None:
-        self._loss, self._data, self._n_threads = estimator._loss, data, n_threads
-        self._factors, self._iteration = None, 0
-        if hasattr(estimator, "_era_log_weights"):
-            # As recorded: a warm start may have changed the step. Other eras count 1.
-            known = np.stack([*weights_by_label(estimator).values()])
-            at = find(estimator._weighted_eras, data.eras.labels)
-            of_eras = np.where(at[:, np.newaxis] < 0, 1.0, known[at])
-            self._factors = np.nan_to_num(of_eras, nan=1.0)
-        shape = (data.y.shape[0], estimator.n_trees_per_iteration_)
-        self._raw_predictions = np.zeros(shape, dtype=Y_DTYPE, order="F")
-        self._raw_predictions += estimator._baseline_prediction
-        self._gradients = np.empty(shape, dtype=G_H_DTYPE, order="F")
-        self._hessians = np.empty(shape, dtype=G_H_DTYPE, order="F")
-
-    def of_iteration(self, predictors: list[TreePredictor]) -> Gradients:
-        weights = self._data.sample_weight
-        if self._factors is not None:
-            factors = self._factors[self._data.eras.codes, self._iteration]
-            weights = factors * (1.0 if weights is None else weights)
-        self._iteration += 1
-        columns = 0 if self._gradients.shape[1] == 1 else slice(None)
+    def compute(iteration: int, raw_predictions: Array) -> Gradients:
+        weights = data.sample_weight
+        if factors is not None:
+            of_rows = factors[data.eras.codes, iteration]
+            weights = of_rows * (1.0 if weights is None else weights)
         # Hessians are always filled in: if those of the loss are constant, it is by the
         # weights of the fit, and not by those given.
-        self._loss.gradient_hessian(
-            y_true=self._data.y, raw_prediction=self._raw_predictions,
-            sample_weight=weights, gradient_out=self._gradients[:, columns],
-            hessian_out=self._hessians[:, columns], n_threads=self._n_threads,
+        estimator._loss.gradient_hessian(
+            y_true=data.y, raw_prediction=raw_predictions, sample_weight=weights,
+            gradient_out=gradients[:, columns], hessian_out=hessians[:, columns],
+            n_threads=n_threads,
         )  # fmt: skip
-        return self._gradients, self._hessians
+        return gradients, hessians
 
-    def add_tree(self, output: int, values: Array) -> None:
-        self._raw_predictions[:, output] += values
+    return compute
 
 
-class _ForestGradients:
-    """A forest's gradients: of the squared error, at the mean of a tree's rows."""
+def _forest_gradients(
+    estimator: BaseEstimator, data: ReplayData, n_threads: int
+) -> Compute:
+    """Return a function that computes gradients of the squared error at the mean of a
+    tree's rows: no tree of a forest builds on another.
+    """
+    targets = estimator._make_targets(data.y)
+    weights = 1.0 if data.sample_weight is None else data.sample_weight
+    weights = np.broadcast_to(weights, data.y.shape[:1])[:, np.newaxis]
+    hessians = np.empty(targets.shape, dtype=G_H_DTYPE, order="F")
+    hessians[:] = weights
 
-    def __init__(
-        self, estimator: BaseEstimator, data: ReplayData, n_threads: int
-    ) -> None:
-        self._n_trees = estimator.n_iter_
-        self._targets = estimator._make_targets(data.y)
-        weights = 1.0 if data.sample_weight is None else data.sample_weight
-        self._weights = np.broadcast_to(weights, data.y.shape[:1])[:, np.newaxis]
-        self._hessians = np.empty(self._targets.shape, dtype=G_H_DTYPE, order="F")
-        self._hessians[:] = self._weights
-
-    def of_iteration(self, predictors: list[TreePredictor]) -> Gradients:
+    def compute(iteration: int, raw_predictions: Array) -> Gradients:
         # A root has its tree's mean, divided like all values by the number of trees.
-        roots = np.array([tree.nodes["value"][0] for tree in predictors])
-        gradients = self._weights * (self._n_trees * roots - self._targets)
-        return gradients.astype(G_H_DTYPE), self._hessians
+        trees = estimator._predictors[iteration]
+        roots = np.array([tree.nodes["value"][0] for tree in trees])
+        gradients = weights * (estimator.n_iter_ * roots - targets)
+        return gradients.astype(G_H_DTYPE), hessians
 
-    def add_tree(self, output: int, values: Array) -> None:
-        """Do nothing: no tree of a forest builds on another."""
+    return compute

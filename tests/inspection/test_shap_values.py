@@ -219,30 +219,24 @@ def test_averages_after_a_link_add_up(kind, background):
     X = rng.normal(size=(400, 4))
     z, eras = X[:, 0] + X[:, 1] * X[:, 2] + rng.normal(size=400), np.arange(400) % 8
     others = None if background is None else X[50:80]
-    members = [("forest", EraForestClassifier(9)), ("small", Classifier(max_iter=2))]
     if kind == "poisson":
-        y, plain = rng.poisson(np.exp(z / 2)) + 0.0, Regressor("poisson", max_iter=5)
+        y = rng.poisson(np.exp(z / 2)) + 0.0
         y[:2] = [0, 999]
-        members = [("small", Regressor("poisson", max_iter=2))]
-        model = AutoEraRegressor(plain, era_order="unordered")
+        model = AutoEraRegressor(Regressor("poisson", max_iter=5))
+        members = [Regressor("poisson", max_iter=2), LinearRegressor("poisson")]
     else:
         y = np.digitize(z, [0.0] if kind == "two" else [-0.5, 0.5])
-        model = AutoEraClassifier(Classifier(max_iter=5), era_order="unordered")
-        if background is not None:
-            members += [("logistic", LogisticRegression())]
-    members += ["linear"] if background is not None else []
-    model.set_params(members=members).fit(X, y, eras=eras)
+        model = AutoEraClassifier(Classifier(max_iter=5))
+        members = [EraForestClassifier(9), Classifier(max_iter=2)]
+        members += [LinearClassifier("log_loss"), LogisticRegression()]
+    model.set_params(members=[], cv=2).fit(X, y, eras=eras)
     plain = clone(model._plain_model()).fit(X, y, eras=eras)
     model.members_ = {"plain": plain}
     for member in members:
-        if member == "linear":
-            linear = LinearClassifier if kind != "poisson" else LinearRegressor
-            loss = "poisson" if kind == "poisson" else "log_loss"
-            model.members_["linear"] = linear(loss).fit(X, y)
-        else:
-            model.members_[member[0]] = member[1].fit(X, y)
-    n = len(model.members_)
-    model.weights_ = dict.fromkeys(model.members_, 1 / n)
+        name = type(member).__name__
+        if background is not None or not name.startswith("L"):  # linear ones need it
+            model.members_[name] = member.fit(X, y)
+    model.weights_ = dict.fromkeys(model.members_, 1 / len(model.members_))
     result = shap_values(model, X[:20], background=others)
     sums = result.values.sum(axis=1) + result.base_values
     if kind == "poisson":

@@ -123,7 +123,8 @@ def test_eras_in_time_may_be_related():
 @pytest.mark.parametrize(("bounds", "to", "back"), [
     ((0, 1), lambda s: np.log(s / (1 - s)), lambda x: 1 / (1 + np.exp(-x))),
     ((None, 1), lambda s: -np.log(1 - s), lambda x: 1 - np.exp(-x)),
-    ((0, None), np.log, np.exp), ((-1, 1), np.arctanh, np.tanh),
+    ((0, None), np.log, np.exp),
+    ((-1, 1), lambda s: 2 * np.arctanh(s), lambda x: np.tanh(x / 2)),
 ])  # fmt: skip
 def test_bounded_scores_are_compared_where_they_have_no_bounds(bounds, to, back):
     forecast = EraScoreForecast(bounds=bounds).fit(SCORES)

@@ -322,7 +322,7 @@ def test_keys_that_nobody_would_compute_are_refused(criterion, message):
         Regressor(split_criterion=criterion).fit(X, y, eras=eras)
     with pytest.raises(NotImplementedError, match="CustomCriterion defines no keys"):
         Regressor(split_criterion=CustomCriterion()).fit(X, y, eras=eras)
-    with pytest.raises(ValueError, match="a blend has one, and one CustomCriterion at"):
+    with pytest.raises(ValueError, match="a blend has one CustomCriterion at most"):
         as_criterion({NumPyEra(): 1, NumPyDirectional(): 1})
     for value in (NumPyEra, len):
         with pytest.raises(ValueError, match=r"Pass an object, as MyCriterion\(\)"):
