@@ -26,11 +26,11 @@ def check_collected(X: Any, name: str = "X", *, by_column: bool = False) -> None
         )
 
 
-def check_table(X: Any, name: str = "X") -> None:
-    """Raise ValueError for a lazy frame, and for what holds rows or columns but is no
-    table: a series, a dict or a list of dicts.
+def check_table(X: Any, name: str = "X", *, by_column: bool = False) -> None:
+    """Do as `check_collected`, and raise ValueError for what holds rows or columns but
+    is no table: a series, a dict or a list of dicts.
     """
-    check_collected(X, name)
+    check_collected(X, name, by_column=by_column)
     if hasattr(type(X), "toarray"):  # a sparse matrix, perhaps also a dict
         return
     if isinstance(X, Mapping):
