@@ -1,6 +1,5 @@
 """How eras are passed: by keyword, as labels, columns of labels or names of columns."""
 
-from collections import Counter
 from collections.abc import Callable, Collection, Hashable
 from dataclasses import replace
 from functools import wraps
@@ -73,8 +72,8 @@ def _columns_of(X: Table) -> Any:
 
 
 def names_columns(eras: Any, X: Any, *, name: str = "eras", X_name: str = "X") -> bool:
-    """Return whether `eras` names a column, or is a list of columns of the frame X;
-    raise ValueError for names that fit none, and for others than text or a list.
+    """Return whether `eras` is the name of a column, or a list of names of the frame X.
+    Raise ValueError for names in another type, and for text that is neither.
     """
     check_collected(X, X_name)
     columns = [*_columns_of(X)]
@@ -94,31 +93,20 @@ def names_columns(eras: Any, X: Any, *, name: str = "eras", X_name: str = "X") -
         _refuse_levels([eras, *given], columns, name)
     if not all(isinstance(x, str) for x in given):
         return False
-    known, counts = {*columns}, Counter(given)  # there may be millions
-    others = [x for x in counts if x not in known]
-    twice = [x for x, n in counts.items() if n > 1]
+    known = {*columns}.intersection(given)
     if are_labels:
-        return not (others or twice)
-    if len(others) == len(counts):
+        return len(known) == len(given)
+    if not known:
         raise ValueError(
             f"{name} has {len(given)} labels, but {X_name} has {_num_samples(X)} rows, "
-            f"and no column {others[0]!r} that they might name."
-            f"{_hint(others[0], X, X_name)} Pass one label a row, or names of columns "
+            f"and no column {given[0]!r} that they might name."
+            f"{_hint(given[0], X, X_name)} Pass one label a row, or names of columns "
             "as a string or a list."
-        )
-    if others:
-        raise ValueError(
-            f"{name}={given!r} names {others[0]!r}, which is no column of {X_name}."
-            f"{_hint(others[0], X, X_name)}"
         )
     if not isinstance(eras, list):
         raise ValueError(
             f"{name}, of type {type(eras).__name__}, names columns: pass names as a "
             f"string or a list, {name}={given!r}."
-        )
-    if twice:
-        raise ValueError(
-            f"{name}={eras!r} names column {twice[0]!r} twice; name it once."
         )
     return True
 
@@ -150,8 +138,7 @@ def take_era_column(
     """
     if not names_columns(eras, X, name=name, X_name=X_name):
         return X, eras
-    check_table(X, X_name)
-    check_collected(X, X_name, by_column=True)
+    check_table(X, X_name, by_column=True)
     try:
         frame = narwhals.from_native(X, eager_only=True, pass_through=True)
     except narwhals.exceptions.DuplicateError as error:
@@ -164,11 +151,15 @@ def take_era_column(
             f"{name}={eras!r} names a column, but {X_name} is {type(X).__name__}, "
             "which is no data frame: pass one label a row."
         )
-    if isinstance(eras, str) and eras not in frame.columns:
-        raise ValueError(
-            f"{name}={eras!r} names no column of {X_name}, whose columns are "
-            f"{list_columns(frame.columns)}.{_hint(eras, X, X_name)}"
-        )
+    columns, names = frame.columns, [eras] if isinstance(eras, str) else eras
+    for x in names:
+        if x not in columns:
+            raise ValueError(
+                f"{name}={eras!r}: {x!r} is no column of {X_name}, whose columns are "
+                f"{list_columns(columns)}.{_hint(x, X, X_name)}"
+            )
+        if names.count(x) > 1:
+            raise ValueError(f"{name}={eras!r} names column {x!r} twice; name it once.")
     return frame.drop(eras).to_native(), frame[eras].to_native()
 
 
@@ -190,28 +181,17 @@ def without_era_column(model: BaseEstimator, X: Table) -> Any:
     return take_era_column(X, era_columns_in(model, X))[0]
 
 
-def _era_names(model: BaseEstimator) -> list[str]:
-    """Return the names of the columns that held the eras in the fit."""
-    name = getattr(model, "_era_column", None)
-    return [name] if isinstance(name, str) else list(name or [])
-
-
-def has_era_columns(model: BaseEstimator, X: Table) -> bool:
-    """Return whether the fit named columns of eras and X has all of them."""
-    names = _era_names(model)
-    return bool(names) and {*names} <= {*_columns_of(X)}
-
-
 def era_columns_in(model: BaseEstimator, X: Table, *, is_known: bool = False) -> Any:
     """Return the name or names of the columns that held the eras in the fit; None if X
     lacks all of them, with a warning if `is_known` (the model is for known groups).
     Raise ValueError if X has only some of them.
     """
-    names = _era_names(model)
-    if not names or has_era_columns(model, X):
-        return getattr(model, "_era_column", None)
-    columns = [*_columns_of(X)]
+    name = getattr(model, "_era_column", None)
+    names = [name] if isinstance(name, str) else list(name or [])
+    columns = [*_columns_of(X)] if names else []
     lacking = [x for x in names if x not in columns]
+    if not lacking:
+        return name
     if len(lacking) < len(names):
         raise ValueError(
             f"X lacks {list_columns(lacking)}, of the columns {list_columns(names)} "

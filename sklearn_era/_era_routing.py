@@ -16,9 +16,9 @@ from sklearn.utils.metadata_routing import get_routing_for_object
 
 from ._era_arguments import (
     era_columns_in,
-    has_era_columns,
     names_columns,
     take_era_column,
+    without_era_column,
 )
 from ._era_axes import read_again
 from ._era_columns import EraColumns
@@ -127,8 +127,8 @@ def take_fitted_columns(
             eras = name
         else:
             X = take_era_column(X, name)[0]
-    elif has_era_columns(model, X) and not names_columns(eras, X):
-        X = take_era_column(X, model._era_column)[0]
+    elif not names_columns(eras, X):
+        X = without_era_column(model, X)
     X, eras = take_era_column(X, eras)
     if pair and not isinstance(eras, EraColumns | None):
         eras = read_again(model, eras, X)[0]

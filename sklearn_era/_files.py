@@ -1,8 +1,19 @@
 """Files that appear whole or not at all, and printable text of other people's files."""
 
 import os
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
+from tempfile import TemporaryDirectory
+
+
+@contextmanager
+def whole_file(path: Path) -> Iterator[Path]:
+    """Yield a path beside `path` and of its name, for a file that then replaces it."""
+    # In the same folder, so that the replacement is atomic.
+    with TemporaryDirectory(dir=path.parent, prefix=".sklearn-era-") as folder:
+        yield (temporary := Path(folder, path.name))
+        put_in_place(temporary, path)
 
 
 def put_in_place(written: Path, path: Path) -> None:

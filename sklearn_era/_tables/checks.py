@@ -35,12 +35,12 @@ def check_mask(values: Any, name: str) -> None:
         )
 
 
-def check_table(X: Any, name: str = "X") -> None:
-    """Raise ValueError for a lazy frame, masked values, two columns of one name, and
-    for what holds rows or columns but is no table: a list of values, a series, a dict
-    or a list of dicts.
+def check_table(X: Any, name: str = "X", *, by_column: bool = False) -> None:
+    """Do as `check_collected`, and raise ValueError for masked values, two columns of
+    one name, and for what holds rows or columns but is no table: a list of values, a
+    series, a dict or a list of dicts.
     """
-    check_collected(X, name)
+    check_collected(X, name, by_column=by_column)
     check_mask(X, name)
     if hasattr(type(X), "toarray"):  # a sparse matrix, perhaps also a dict
         return

@@ -13,7 +13,7 @@ from sklearn.utils._missing import is_pandas_na
 from sklearn.utils.validation import _check_feature_names_in, validate_data
 
 from .._typing import ColumnChoice, Table
-from .checks import check_collected, check_table, is_data_frame
+from .checks import check_table, is_data_frame
 
 # Dtypes with so few values that a lookup table of all of them is small.
 SMALL_DTYPES = tuple(map(np.dtype, ("int8", "uint8", "int16", "bool")))
@@ -91,12 +91,8 @@ def as_numeric(X: Any) -> Any:
     """Return a table with columns that are not of numeric dtype as an array of numbers,
     or raise ValueError for a column of text, dates or the like; return any other X.
     """
-    check_table(X)
-    check_collected(X, by_column=True)
-    try:
-        table = as_frame(X)
-    except ValueError:  # lists of different lengths
-        return X
+    check_table(X, by_column=True)
+    table = as_frame(X)
     shape = () if hasattr(type(X), "toarray") else getattr(table, "shape", ())
     kinds = {getattr(dtype, "kind", "O") for dtype in dtypes_of(table)}
     if len(shape) != 2 or 0 in shape or kinds <= {*"biuf"}:
@@ -112,10 +108,15 @@ def as_numeric(X: Any) -> Any:
 
 
 def as_frame(X: Any) -> Any:
-    """Return a pyarrow table as a pandas frame, lists as an array, all else as is."""
+    """Return a pyarrow table as a pandas frame, lists as an array, all else as is, also
+    lists of different lengths.
+    """
     if isinstance(X, list | tuple):
+        try:
+            array = np.asarray(X)
+        except ValueError:
+            return X
         # Of text and numbers, None and NaN among them, NumPy would make text.
-        array = np.asarray(X)
         return np.asarray(X, dtype=object) if array.dtype.kind in "US" else array
     is_arrow = hasattr(X, "column_names")
     options = {"date_as_object": False, "ignore_metadata": True}
@@ -123,17 +124,13 @@ def as_frame(X: Any) -> Any:
 
 
 def as_matrix(
-    columns: Sequence[Column], *others: Sequence[Column]
+    columns: Sequence[Column],
 ) -> tuple[NDArray[np.float64], NDArray[np.intp]]:
-    """Stack tables, with codes; return also the number of categories by column."""
-    tables = (columns, *others)
+    """Return columns side by side, with codes, and their numbers of categories."""
     n_categories = np.zeros(len(columns), dtype=np.intp)
-    parts = []
-    for j in range(len(columns)):
-        values = np.concatenate([table[j].values for table in tables])
-        if columns[j].is_categorical:
-            values, n_categories[j] = encode_categories(values)
-        parts.append(values)
+    parts = [column.values for column in columns]
+    for j in np.flatnonzero([column.is_categorical for column in columns]).tolist():
+        parts[j], n_categories[j] = encode_categories(parts[j])
     return np.column_stack(parts), n_categories
 
 

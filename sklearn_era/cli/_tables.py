@@ -1,9 +1,7 @@
-"""Table files, features and targets from their columns, and held-out scores."""
+"""Table files, and features, targets and eras from their columns."""
 
 import fnmatch
-import os
 import re
-import tempfile
 from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
@@ -20,6 +18,7 @@ from sklearn_era._era_columns import EraColumns
 from sklearn_era._era_labels import label_texts
 from sklearn_era._era_routing import known_labels, prepares_by_era
 from sklearn_era._eras import check_eras, encode_eras
+from sklearn_era._files import whole_file
 from sklearn_era._tables.parquet import categorical_names, index_names
 from sklearn_era._tables.target import are_classes
 from sklearn_era.cli import _ui
@@ -175,17 +174,14 @@ def _plain_type(field: Any) -> Any:
 
 
 def write_table(frame: pd.DataFrame, path: Path) -> None:
-    """Write a table to a temporary file, then move it to `path` in one step."""
+    """Write a table to `path`, whole or not at all."""
     suffix = check_suffix(path, SUFFIXES, "--out")
-    made = tempfile.TemporaryDirectory
-    with writable(path), made(dir=path.parent, prefix=".sklearn-era-") as folder:
-        # The same name: pandas infers the compression from it.
-        temporary = Path(folder, path.name)
+    # pandas infers the compression from the file's name.
+    with writable(path), whole_file(path) as temporary:
         if separator := SUFFIXES[suffix]:
             frame.to_csv(temporary, sep=separator, index=False)
         else:
             getattr(frame, f"to_{suffix[1:]}")(temporary)
-        os.replace(temporary, path)
 
 
 def make_features(frame: Any, categorical: Any, remedy: str, decimal: str) -> Any:

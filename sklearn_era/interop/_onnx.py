@@ -49,40 +49,28 @@ def register_onnx_converters() -> None:
     """
     skl2onnx = import_optional("skl2onnx", extra="interop")
     shapes = import_optional("skl2onnx.common.shape_calculator", extra="interop")
-    random_forest = import_optional(
-        "skl2onnx.operator_converters.random_forest", extra="interop"
-    )
-    of_regressors: Any = (
-        shapes.calculate_linear_regressor_output_shapes,
-        random_forest.convert_sklearn_random_forest_regressor_converter, {},
+    inner = "skl2onnx.operator_converters"
+    of_trees = import_optional(f"{inner}.random_forest", extra="interop")
+    of_classes = {
+        "zipmap": [True, False, "columns"], "raw_scores": [True, False],
+        "output_class_labels": [False, True], "nocl": [True, False],
+    }  # fmt: skip
+    kinds: Any = (
+        ("regressor", of_trees.convert_sklearn_random_forest_regressor_converter, None,
+         (HistGradientBoostingRegressor, EraForestRegressor), AutoEraRegressor),
+        ("classifier", of_trees.convert_sklearn_random_forest_classifier, of_classes,
+         (HistGradientBoostingClassifier, EraForestClassifier), AutoEraClassifier),
     )  # fmt: skip
-    of_classifiers = (
-        shapes.calculate_linear_classifier_output_shapes,
-        random_forest.convert_sklearn_random_forest_classifier,
-        {"zipmap": [True, False, "columns"], "raw_scores": [True, False],
-         "output_class_labels": [False, True], "nocl": [True, False]},
-    )  # fmt: skip
-    for estimator, (output_shapes, convert, options) in {
-        HistGradientBoostingRegressor: of_regressors, EraForestRegressor: of_regressors,
-        HistGradientBoostingClassifier: of_classifiers,
-        EraForestClassifier: of_classifiers,
-    }.items():  # fmt: skip
-        skl2onnx.update_registered_converter(
-            estimator, f"SklearnEra{estimator.__name__}", output_shapes,
-            _refuse_wrong_graphs(convert), options=options or None,
-        )  # fmt: skip
-    for average, (output_shapes, _, options), vote in (
-        (AutoEraRegressor, of_regressors, "regressor"),
-        (AutoEraClassifier, of_classifiers, "classifier"),
-    ):
-        module = f"skl2onnx.operator_converters.voting_{vote}"
-        convert = getattr(
-            import_optional(module, extra="interop"), f"convert_voting_{vote}"
-        )
-        skl2onnx.update_registered_converter(
-            average, f"SklearnEra{average.__name__}", output_shapes,
-            partial(_convert_average, convert), options=options or None,
-        )  # fmt: skip
+    for kind, convert, options, classes, average in kinds:
+        vote = import_optional(f"{inner}.voting_{kind}", extra="interop")
+        of_vote = partial(_convert_average, getattr(vote, f"convert_voting_{kind}"))
+        converters = dict.fromkeys(classes, _refuse_wrong_graphs(convert))
+        for estimator, converter in (converters | {average: of_vote}).items():
+            skl2onnx.update_registered_converter(
+                estimator, f"SklearnEra{estimator.__name__}",
+                getattr(shapes, f"calculate_linear_{kind}_output_shapes"), converter,
+                options=options,
+            )  # fmt: skip
 
 
 def _convert_average(

@@ -6,7 +6,6 @@ checks the estimator, ``_values`` its parameters and attributes, ``_trees`` its 
 
 import json
 import os
-import tempfile
 import zipfile
 from dataclasses import asdict, dataclass, fields, replace
 from os import PathLike
@@ -20,7 +19,7 @@ from sklearn.utils.validation import check_is_fitted
 
 import sklearn_era
 
-from .._files import printable, put_in_place
+from .._files import printable, whole_file
 from .._typing import Estimator
 from ..ensemble._hist_gradient_boosting import RELEASES
 from ._estimators import CLASSES, first_booster
@@ -93,6 +92,14 @@ class ModelMetadata:
     group: str | None = None
     horizon: int | str | None = None
 
+    def __post_init__(self) -> None:
+        for name in ("target", "era", "groups", "group"):
+            if not isinstance(value := getattr(self, name), str | None):
+                what = "text" if name == "group" else "the name of a column"
+                raise TypeError(f"{name} must be {what}, got {value!r}.")
+        if type(self.horizon) not in (int, str, type(None)):
+            raise TypeError(f"horizon must be a number or text, got {self.horizon!r}.")
+
 
 def save_model(
     estimator: Estimator, path: str | os.PathLike[str], *, target: str | None = None,
@@ -144,15 +151,9 @@ def save_model(
         )
     if getattr(estimator, "refit", True) is False:
         raise ModelFileError(f"This {name} has refit=False, and so no model to save.")
-    columns = {"target": target, "era": era, "groups": groups}
-    for argument, value in columns.items():
-        if not isinstance(value, str | None):
-            raise TypeError(f"{argument} must be the name of a column, got {value!r}.")
-    metadata = _describe(estimator, **columns, group=group, horizon=horizon)
-    path = Path(path)
-    # In the same folder, so that the final replacement is atomic.
-    with tempfile.TemporaryDirectory(dir=path.parent, prefix=".sklearn-era-") as folder:
-        temporary = Path(folder) / path.name
+    given = {"target": target, "era": era, "groups": groups, "group": group}
+    metadata = _describe(estimator, **given, horizon=horizon)
+    with whole_file(Path(path)) as temporary:
         with zipfile.ZipFile(temporary, "w", zipfile.ZIP_DEFLATED) as archive:
             document = {"format": _FORMAT, **asdict(metadata)}
             archive.writestr(_METADATA_MEMBER, json.dumps(document, indent=2))
@@ -173,7 +174,6 @@ def save_model(
                 f"This {name} cannot be saved, as its file could not be read "
                 f"({error.__cause__ or error}): pickle the estimator."
             ) from error
-        put_in_place(temporary, path)
     return metadata
 
 
@@ -285,11 +285,6 @@ def _read_metadata(
     metadata = ModelMetadata(**{name: document[name] for name in names})
     if not isinstance(metadata.versions, dict):
         raise TypeError("versions")
-    given = {name: getattr(metadata, name) for name in _GIVEN}
-    if type(given.pop("horizon")) not in (int, str, type(None)):
-        raise TypeError("horizon")
-    if not all(isinstance(x, str | None) for x in given.values()):
-        raise TypeError("names of columns")
     return metadata
 
 

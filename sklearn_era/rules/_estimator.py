@@ -24,7 +24,7 @@ from sklearn.utils.validation import (
 
 from .._era_arguments import eras_by_name, take_era_column, warn_of_row_order
 from .._eras import check_eras, read_eras
-from .._fit_attributes import restore_on_failure
+from .._fit_attributes import restores_on_failure
 from .._parameter_object import parameter, with_parameters
 from .._scikit_learn import check_sample_weight
 from .._tables.target import check_y
@@ -86,6 +86,7 @@ class RuleEnsembleClassifier(
 
     @_fit_context(prefer_skip_nested_validation=True)
     @eras_by_name
+    @restores_on_failure
     def fit(
         self, X: Table, y: ArrayLike, sample_weight: ArrayLike | None = None, *,
         eras: Eras | None = None, groups: ArrayLike | None = None,
@@ -121,39 +122,36 @@ class RuleEnsembleClassifier(
             eras, or a group of one row; if the exponential loss overflows; or if
             `feature_penalty` is negative, of another length, or names no column.
         """
-        with restore_on_failure(self):
-            self._fit(X, y, sample_weight, eras, groups)
-        return self
-
-    def _fit(
-        self, X: Any, y: Any, sample_weight: ArrayLike | None, eras: Any, groups: Any
-    ) -> None:
-        """Check the arguments of ``fit``, set rules, and measure them on the rows."""
         rng = check_random_state(self.random_state)
         if isinstance(groups, str):
-            groups = self._column_of_groups(X, groups)
+            if groups not in getattr(X, "columns", ()):
+                raise ValueError(
+                    f"groups={groups!r} is no column of X; pass the name of one, or a "
+                    "label a row."
+                )
+            groups = X[groups]
         X, eras = take_era_column(X, eras)
         warn_of_row_order(eras, X)
         values, known_categories = self._columns_of(X, reset=True)
         encoded = None if eras is None else read_eras(eras, X)
         labels = self._group_labels(X, eras, groups)
-        y = check_y(y, self)
-        check_consistent_length(values, y)
+        target = check_y(y, self)
+        check_consistent_length(values, target)
         if values.shape[0] >= MAX_ROWS:
             raise ValueError(
                 f"X has {values.shape[0]:,} rows, and rules count up to "
                 f"{MAX_ROWS - 1:,}: fit to fewer rows."
             )
-        check_classification_targets(y)
+        check_classification_targets(target)
         weights = check_sample_weight(sample_weight, values, dtype=np.float64)
         if not np.isfinite(weights.sum()):
             raise ValueError("sample_weight adds up to infinity; pass smaller weights.")
         kept = np.flatnonzero(weights)
         if kept.size < weights.size:  # ignore rows without weight
-            values, y, weights = values[kept], y[kept], weights[kept]
+            values, target, weights = values[kept], target[kept], weights[kept]
             labels = None if labels is None else labels[kept]
             encoded = None if encoded is None else encoded.take(kept)
-        classes, codes = np.unique(y, return_inverse=True)
+        classes, codes = np.unique(target, return_inverse=True)
         if classes.size < 2:
             raise ValueError(
                 f"y holds 1 class, {classes[0]!s}; rules tell classes apart, so pass "
@@ -176,6 +174,7 @@ class RuleEnsembleClassifier(
         self.rules_ = rate_rules(
             self._rules, X_binned, codes, classes, weights, encoded
         )
+        return self
 
     def _find_rules(
         self, values: NDArray[np.float64],
@@ -220,15 +219,6 @@ class RuleEnsembleClassifier(
                 f"{or_gains}; all rows get the same probability."
             )
         return X_binned
-
-    @staticmethod
-    def _column_of_groups(X: Any, groups: str) -> Any:
-        if groups not in getattr(X, "columns", ()):
-            raise ValueError(
-                f"groups={groups!r} is no column of X; pass the name of one, or a "
-                "label a row."
-            )
-        return X[groups]
 
     def _group_labels(self, X: Any, eras: Eras, groups: Any) -> NDArray[Any] | None:
         """Return rows' groups for the variance term; None if there is no penalty."""

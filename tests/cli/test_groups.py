@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 from sklearn.metrics import r2_score
 
-from helpers.cli import invoke, params, read, run, write
+from helpers.cli import invoke, params, read, run, shops_by_week, write
 from sklearn_era.auto import AutoEraRegressor
 from sklearn_era.calibration import EraConformalRegressor
 from sklearn_era.ensemble import HistGradientBoostingRegressor as Regressor
@@ -18,19 +18,6 @@ from sklearn_era.model_files import load_model, read_metadata, save_model
 
 pytestmark = pytest.mark.filterwarnings("ignore:Labels are text")
 TOLD = r"8 of 48 rows are of 2 group\(s\) that the fit has not seen \(9101, 9102\), and"
-
-
-def shops_by_week():
-    """Rows of 12 shops in 16 weeks, and those of the last one, of which two are new."""
-    rng, (n_weeks, n_shops) = np.random.default_rng(0), (16, 12)
-    week, shop, _ = map(np.ravel, np.indices((n_weeks, n_shops, 4)))
-    dates = pd.date_range("2024-01-01", periods=n_weeks, freq="7D")[week]
-    rows = pd.DataFrame({"a": rng.normal(size=week.size), "shop": 101 + shop})
-    rows = rows.assign(shop=rows.shop.astype(str), week=dates.strftime("%Y-%m-%d"))
-    rows["y"] = rows.a + rng.normal(size=n_shops)[shop] + 0.1 * week
-    asked = rows[week == 15].reset_index(drop=True)
-    is_new = asked.shop < "103"
-    return rows, asked.assign(shop=np.where(is_new, "9" + asked.shop, asked.shop))
 
 
 @pytest.mark.parametrize(

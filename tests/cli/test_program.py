@@ -19,8 +19,9 @@ from sklearn.model_selection import train_test_split
 from typer.testing import CliRunner
 
 import sklearn_era
-from helpers.cli import fail, fit, invoke, params, read, run, write
+from helpers.cli import fail, fit, invoke, params, read, run, shops_by_week, write
 from helpers.criteria import NAMES
+from helpers.grids import slow
 from sklearn_era import cli
 from sklearn_era.auto import AutoEraRegressor
 from sklearn_era.cli._app import app
@@ -420,6 +421,9 @@ def test_a_score_that_cannot_be_had_leaves_a_model(small):
     assert result.exit_code == 0
     assert "Warning: cannot score: " in result.stderr
     assert load_model("new.era")[0].classes_.tolist() == ["a", "b"]
+    unordered = ["--era", "sector", "--era-order", "unordered", "--cv", "3"]
+    told = invoke(*fit(), *unordered, *params(max_iter=1)).stderr
+    assert "cannot score: --cv 3 is for eras that follow each other." in told
 
 
 @pytest.mark.parametrize("others", [["b"], ["b", "c"]])
@@ -484,19 +488,16 @@ def test_help_fits_in_a_terminal(command):
     assert "Exit codes: 0 " in text if not command else "Exit codes" not in text
 
 
-@pytest.mark.slow
-def test_the_package_is_a_program():
-    command = [sys.executable, "-m", "sklearn_era", "--version"]
-    done = subprocess.run(command, capture_output=True, text=True, check=True)
-    assert done.stdout.startswith(f"sklearn-era {sklearn_era.__version__} ")
+# Beside the interpreter, whether or not the environment is activated.
+SCRIPT = shutil.which("sklearn-era", path=Path(sys.executable).parent)
 
 
-def test_console_script(frame):
-    # Beside the interpreter, whether or not the environment is activated.
-    script = shutil.which("sklearn-era", path=Path(sys.executable).parent)
-    assert script is not None
+@pytest.mark.parametrize("program", [
+    [SCRIPT], slow([sys.executable, "-m", "sklearn_era"])
+])  # fmt: skip
+def test_the_program_is_a_script_and_a_package(program, frame):
     write(frame[["a", "b", "y"]], "d.csv")
-    command = [script, "fit", "d.csv", "--target", "y", "--out", "m.era"]
+    command = [*program, "fit", "d.csv", "--target", "y", "--out", "m.era"]
     done = subprocess.run(command, capture_output=True, text=True)
     assert (done.returncode, done.stderr) == (0, "")
     assert load_model("m.era")[0].n_iter_ == 100
@@ -556,15 +557,8 @@ def test_an_average_tells_of_its_members(frame, given, told):
 @pytest.mark.parametrize("form", ["csv", "parquet"])
 def test_times_and_groups_are_told_to_averages_and_intercepts(form, tmp_path):
     """As by hand: known groups have their intercepts, and files without them none."""
-    rng, data = np.random.default_rng(0), f"d.{form}"
-    n_weeks, n_shops = 16, 12
-    week, shop, _ = map(np.ravel, np.indices((n_weeks, n_shops, 4)))
-    rows = pd.DataFrame({
-        "week": pd.date_range("2024-01-01", periods=n_weeks, freq="7D")[week],
-        "a": rng.normal(size=week.size), "shop": [f"s{i:02}" for i in shop],
-    })  # fmt: skip
-    rows["y"] = rows.a + rng.normal(size=n_shops)[shop] + 0.1 * week
-    rows["week"] = rows.week.dt.strftime("%Y-%m-%d")
+    data, rows = f"d.{form}", shops_by_week()[0]
+    rows["shop"] = "s" + rows.shop
     write(rows, data)
     write(rows.drop(columns="shop"), "new.csv")
     base = ["fit", data, "--target", "y", "--era", "week", "--groups", "shop"]

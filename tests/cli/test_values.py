@@ -134,12 +134,6 @@ def test_columns_of_odd_types_are_numbers(frame):
     assert np.array_equal(predict("d.parquet"), load_model("m.era")[0].predict(X))
 
 
-def test_categories_of_parquet_need_no_declaration(frame):
-    data = frame[["a", "sector", "y"]].astype({"sector": "category"})
-    fit(write(data, "d.parquet"))
-    assert read_metadata("m.era").categorical_features == ["sector"]
-
-
 @pytest.mark.parametrize("path", ["d.csv", "d.parquet"])
 def test_text_that_recurs_is_categories(frame, path):
     base = ["fit", write(frame[["a", "sector", "y"]], path), "--target", "y", *BASE]
@@ -155,8 +149,8 @@ def test_text_that_recurs_is_categories(frame, path):
 
 
 @pytest.mark.parametrize("path", ["d.parquet", "d.feather"])
-@pytest.mark.parametrize("dtype", [int, float, bool])
-def test_categories_of_numbers_need_no_declaration(frame, path, dtype):
+@pytest.mark.parametrize("dtype", [int, float, bool, str])
+def test_categories_of_a_typed_file_need_no_declaration(frame, path, dtype):
     data = frame[["a", "y"]].assign(c=pd.Categorical((frame["week"] > 2).astype(dtype)))
     fit(write(data, path), max_iter=3)
     model = load_model("m.era")[0]

@@ -34,21 +34,14 @@ ORDERED, SIX = "ordered", range(6)
 LABELS = {
     "numbers": (CODES + 2000, ORDERED), "fractions": (CODES + 0.5, ORDERED),
     "large numbers": (CODES.astype(object) + 2**70, ORDERED),
-    "dates": (np.datetime64("2024-01-05") + 7 * CODES, ORDERED),
     "periods": (pd.Series(pd.PeriodIndex.from_ordinals(CODES, freq="M")), ORDERED),
     "pandas": (pd.Series(pd.Categorical(take(MONTHS), MONTHS, ordered=True)), ORDERED),
     "polars": (pl.Series(take(MONTHS).tolist(), dtype=pl.Enum(MONTHS)), ORDERED),
     "padded numbers": (take([f"{i:04d}" for i in SIX]), ORDERED),
-    "months": (take([f"2024-{i + 1:02d}" for i in SIX]), ORDERED),
-    "weeks of a year": (take([f"2024-W{i + 5:02d}" for i in SIX]), ORDERED),
-    "days": (take([f"2024-01-{i + 1:02d}" for i in SIX]), ORDERED),
-    "quarters": (take([f"2024Q{i + 1}" for i in SIX]), ORDERED),
     "numbers not padded": (take([str(i + 7) for i in SIX]), "raises"),
-    "months first": (take([f"0{1 + i % 3}-{2024 + i // 3}" for i in SIX]), "raises"),
     "two forms": (take([f"2024-{'W' * (i == 1)}0{i + 1}" for i in SIX]), "raises"),
     "bytes": (take([b"a", b"b", b"c", b"d", b"e", b"f"]), "raises"),
     "named weeks": (take([f"week{i:02d}" for i in SIX]), "raises"),
-    "weeks not padded": (take([f"2024-W{i + 7}" for i in SIX]), "raises"),
     "weeks before years": (take([f"W{i:02d}/2024" for i in SIX]), "raises"),
     "names": (take(["rome", "oslo", "bern", "kyiv", "lima", "riga"]), "raises"),
     "unordered categories": (pd.Series(pd.Categorical(take(MONTHS))), "raises"),
@@ -252,7 +245,7 @@ def test_dates_in_combinations_are_those_of_any_unit_and_others_refused():
 
 @pytest.mark.parametrize(("data", "message"), [
     (pd.DataFrame(X, columns=[*"aab"]), "columns of X have the same name"),
-    (pd.DataFrame(X, columns=[*"abc"]), "'week' names no column.* 'a', 'b', 'c'"),
+    (pd.DataFrame(X, columns=[*"abc"]), "'week' is no column.* are 'a', 'b', 'c'"),
     (X, "'week' names a column, but X is ndarray")])  # fmt: skip
 def test_a_name_of_no_column_is_refused(data, message):
     with pytest.raises(ValueError, match=message):
@@ -274,8 +267,8 @@ NO_NAMES = {
     "an index": (FRAME, FRAME.columns[3:], f"of type Index, names columns: {LIST}"),
     "none": (FRAME, ["wek"], NONE.format(1, "wek") + r"name\. Did you mean 'week'\?"),
     "none of two": (FRAME, ("wek", "shp"), NONE.format(2, "wek")),
-    "others": (FRAME, ["week", "shp"], r"'shp', which is no column .* mean 'shop'\?"),
-    "text": (FRAME, "wek", "^eras='wek' names no column.* Did you mean 'week'"),
+    "others": (FRAME, ["week", "shp"], r"^eras=\[.*: 'shp' is no .* mean 'shop'\?"),
+    "text": (FRAME, "wek", "^eras='wek': 'wek' is no column.* Did you mean 'week'"),
     "polars": (pl.DataFrame({"week": CODES}), ["x"], NONE.format(1, "x")),
     "labels": (FRAME, [*MONTHS, *MONTHS], NONE.format(12, "nov")),
     "an index level": (FRAME.set_index("week"), "week", "'week' is a level of the ind"),

@@ -80,6 +80,19 @@ def make_features(frame):
     return X
 
 
+def shops_by_week():
+    """Rows of 12 shops in 16 weeks, and those of the last one, of which two are new."""
+    rng, (n_weeks, n_shops) = np.random.default_rng(0), (16, 12)
+    week, shop, _ = map(np.ravel, np.indices((n_weeks, n_shops, 4)))
+    dates = pd.date_range("2024-01-01", periods=n_weeks, freq="7D")[week]
+    rows = pd.DataFrame({"a": rng.normal(size=week.size), "shop": 101 + shop})
+    rows = rows.assign(shop=rows.shop.astype(str), week=dates.strftime("%Y-%m-%d"))
+    rows["y"] = rows.a + rng.normal(size=n_shops)[shop] + 0.1 * week
+    asked = rows[week == 15].reset_index(drop=True)
+    is_new = asked.shop < "103"
+    return rows, asked.assign(shop=np.where(is_new, "9" + asked.shop, asked.shop))
+
+
 def make_small_folder(folder):
     """A table, ``d.csv``, and a model fitted on it, ``m.era``; return the table."""
     rng = np.random.RandomState(0)

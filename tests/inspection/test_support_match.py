@@ -158,7 +158,7 @@ def test_eras_may_be_a_column_that_is_no_feature(frame):
         assert found.feature_names.tolist() == ["a", "b"]
         assert_array_equal(found.psi, expected.psi)
         assert_array_equal(found.holdout_psi, expected.holdout_psi)
-    with pytest.raises(ValueError, match="eras='wek' names no column of X"):
+    with pytest.raises(ValueError, match="eras='wek': 'wek' is no column of X"):
         support_match(X, eras="wek")
 
 

@@ -77,10 +77,7 @@ def read_by_column(
     """Return rows to predict as numbers, read as in the fit, with codes of categories
     in the first columns. Raise `error`, if given, for an X that is no table.
     """
-    try:
-        table = as_frame(X)
-    except ValueError:  # lists of different lengths
-        table = X
+    table = as_frame(X)
     shape = () if hasattr(type(X), "toarray") else getattr(table, "shape", ())
     if error is not None and (len(shape) != 2 or 0 in shape):
         raise error
@@ -108,10 +105,7 @@ def check_numbers(
     """Raise ValueError for a column of dates, or for the column that caused `error`."""
     if error is None and not any(map(holds_dates, {*dtypes_of(X)})):
         return
-    try:
-        table = as_frame(X)
-    except ValueError:  # lists of different lengths
-        return
+    table = as_frame(X)
     is_category = getattr(estimator, "is_categorical_", None)
     is_frame = is_data_frame(table)
     names = table.columns if is_frame else []
