@@ -35,16 +35,10 @@ from ._search_scores import (
 class SearchByEra(GridSearchCV):
     """The steps of scikit-learn's search that `EraSearchCV` replaces by its own."""
 
-    # Parameters of `EraSearchCV`.
+    # Parameters that are others in a part of a fit.
     param_grid: Any
     cv: Any
-    gap: int
-    era_order: str
-    choose_by: str
     verbose: int
-    rule: str
-    horizon: Any
-    group: str
     _eras: Any = None  # of rows, in a fit: `EncodedEras`
     _targets: Any = None  # in a fit
 
