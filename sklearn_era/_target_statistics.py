@@ -94,9 +94,8 @@ def _by_earlier_eras(
 def effects_elsewhere(
     categories: Ints, eras: Ints, y: Array, weights: Array, n_categories: int
 ) -> tuple[Array, Array]:
-    """Return the effect of each category on y, and for each row its category's effect
-    in all other eras, NaN if the category is in no other. The weighted mean of y must
-    be 0.
+    """Return each category's effect on y, whose weighted mean must be 0, and each row's
+    effect of its category in all other eras, NaN if it is in no other.
     """
     cells = cells_of(categories, eras, y[np.newaxis], weights)
     *_, (_, _, noise, between, of_effects) = _variances(cells, 0)
@@ -123,10 +122,9 @@ def _ratio(a: Array, b: Array) -> Array:
 
 
 def _variances(cells: Cells, i: int) -> Iterator[tuple[int, int, float, float, float]]:
-    """Yield (start, stop, noise, between, of_effects) of output `i`: for the eras from
-    `start` to before `stop`, three variances, estimated by moments from eras before
-    `start`. They are of noise within a category and era, of a category's effects
-    between eras, and of effects between categories.
+    """Yield (start, stop, noise, between, of_effects) of output `i`: variances for eras
+    from `start` to before `stop`, by moments from eras before `start`: of noise, of a
+    category's effects between eras, and of effects between categories.
     """
     n_eras, n, s = cells.squares.shape[1], cells.n, cells.sums[i]
     is_first = np.append(True, np.diff(cells.categories) != 0)[: n.size]

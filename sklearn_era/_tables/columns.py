@@ -142,6 +142,12 @@ def encode_categories(values: NDArray[Any]) -> tuple[NDArray[np.float64], int]:
     return np.array([index[value] for value in values], dtype=np.float64), len(known)
 
 
+def places_in(known: Sequence[Any] | NDArray[Any], values: Any) -> NDArray[np.intp]:
+    """Return each category's place among `known` ones; new categories come last."""
+    places = {category: place for place, category in enumerate(known)}
+    return np.array([places.get(x, len(places)) for x in values], dtype=np.intp)
+
+
 def sorted_categories(values: NDArray[Any]) -> list[Any]:
     """Return the categories of a column, sorted, without missing ones."""
     # Values of different types, like 1 and "1", can only be ordered by type.

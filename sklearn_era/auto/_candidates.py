@@ -1,6 +1,6 @@
 """The candidates for members of an average: default ones, or those the user passes."""
 
-from typing import Any
+from typing import Any, TypeGuard
 
 from sklearn.base import BaseEstimator, clone, is_classifier
 
@@ -16,7 +16,7 @@ from ..ensemble._boosters.estimators import (
 from ..model_selection._out_of_era import name_in_fit
 from ._linear import LinearClassifier, LinearRegressor
 from ._losses import Loss
-from ._other_packages import LIMITS, PEERS, as_peer, make_peer, package_of
+from ._other_packages import PEERS, as_peer, limits_of, make_peer, package_of
 
 BOOSTERS = (HistGradientBoostingClassifier, HistGradientBoostingRegressor)
 PLAIN = "plain"
@@ -58,7 +58,7 @@ def default_members(
             members["last_levels"] = booster(3, 8, era_effects=Intercepts())
     members["large"] = booster(1.5, plain.max_leaf_nodes, colsample_bytree=0.5)
     # These do not keep to the constraints of trees, and a linear model predicts means.
-    is_free = all(getattr(plain, name) is None for name in LIMITS)
+    is_free = not limits_of(plain)
     if is_free:
         symmetric = SymmetricClassifier if is_classifier(plain) else SymmetricRegressor
         names = symmetric._get_param_names()  # a subclass may have more
@@ -89,31 +89,28 @@ def make_members(
     plain: BaseEstimator, given: Any, loss: Loss, n_rows: int, n_eras: int,
     are_ordered: bool, horizon: int = 1,
 ) -> dict[str, Any]:  # fmt: skip
-    """Return the model `plain` (see `default_members`) and the members in `given`,
-    unfitted, by name; raise ValueError for a member that is invalid or that these data
-    cannot have.
+    """Return the model `plain` and the members in `given`, unfitted, by name; raise
+    ValueError for a member that is invalid or that these data cannot have.
     """
     if plain.early_stopping == "auto":  # in folds as in a fit to all rows
         plain = clone(plain).set_params(early_stopping=n_rows > 10_000)
     members = {PLAIN: plain}
     default = default_members(plain, loss, n_eras, are_ordered, horizon)
-    for pair in [given] if isinstance(given, str) else given:
-        if isinstance(pair, tuple | list) and len(pair) == 2:
-            found = {pair[0]: _checked(pair[0], pair[1], plain)}
-            if package_of(pair[1]) in PEERS:
-                found[pair[0]] = as_peer(pair[1], plain)
-        elif isinstance(pair, str) and pair == "default":
-            names = list(default)[: n_rows // _ROWS_PER_MEMBER]
-            found = {name: default[name] for name in names}
-        elif isinstance(pair, str) and pair in PEERS:
-            found = {pair: make_peer(pair, plain, loss.name)}
-        elif isinstance(pair, str) and pair == PLAIN:
+    for member in [given] if isinstance(given, str) else given:
+        name = member if isinstance(member, str) else None
+        if is_pair(member):
+            found = {member[0]: _checked(*member, plain)}
+        elif name == "default":
+            found = dict([*default.items()][: n_rows // _ROWS_PER_MEMBER])
+        elif name in PEERS:
+            found = {name: make_peer(name, plain, loss.name)}
+        elif name == PLAIN:
             found = {}  # it is a member in any case
-        elif isinstance(pair, str) and pair in default:
-            found = {pair: default[pair]}
-        elif isinstance(pair, str) and pair in _DEFAULT:
+        elif name in default:
+            found = {name: default[name]}
+        elif name in _DEFAULT:
             raise ValueError(
-                f"members has {pair!r}, which these data or the plain model do not "
+                f"members has {name!r}, which these data or the plain model do not "
                 "have: level and last_levels need six eras, last_levels ordered ones; "
                 "symmetric and linear need no constraints on columns, and linear a "
                 "loss whose best prediction is a mean."
@@ -122,7 +119,7 @@ def make_members(
             raise ValueError(
                 "members must be 'default', or a list of names of default members "
                 f"({', '.join(_DEFAULT)}, or 'default' for all), 'plain', 'catboost', "
-                f"'lightgbm', and pairs of a name and a model; got {pair!r}."
+                f"'lightgbm', and pairs of a name and a model; got {member!r}."
             )
         if twice := found.keys() & members.keys():
             raise ValueError(
@@ -133,7 +130,13 @@ def make_members(
     return members
 
 
+def is_pair(member: Any) -> TypeGuard[tuple[Any, Any]]:
+    """Return whether a member is a pair of a name and a model, and not a name."""
+    return isinstance(member, tuple | list) and len(member) == 2
+
+
 def _checked(name: Any, model: BaseEstimator, plain: BaseEstimator) -> Any:
+    """Return the user's model, another package's as a `Peer`, or raise ValueError."""
     method = "predict_proba" if is_classifier(plain) else "predict"
     if not (isinstance(name, str) and hasattr(model, "fit") and hasattr(model, method)):
         raise ValueError(
@@ -145,7 +148,7 @@ def _checked(name: Any, model: BaseEstimator, plain: BaseEstimator) -> Any:
         raise ValueError(
             f"members: {name!r} is {type(model).__name__}, which is no {kind}."
         )
-    return model
+    return as_peer(model, plain) if package_of(model) in PEERS else model
 
 
 def uses_eras(name: str, model: BaseEstimator) -> bool:

@@ -12,8 +12,8 @@ from sklearn.utils import _safe_indexing
 from .._tables import columns as tables
 from .._tables.checks import is_data_frame
 from ..preprocessing import EraTargetEncoder
-from ._candidates import PLAIN, quick
-from ._other_packages import LIMITS, PEERS, package_of
+from ._candidates import PLAIN, is_pair, quick
+from ._other_packages import PEERS, limits_of, package_of
 
 # Columns are encoded where the largest has more categories, and where there are enough
 # eras; more classes would make too many columns.
@@ -33,9 +33,7 @@ class Columns(NamedTuple):
     names_native: set[str]
 
     def of(self, name: str) -> Any:
-        """Return a member's columns, without encoded columns: X as it was passed for
-        the user's own models, X with text as categories for all others.
-        """
+        """Return a member's columns, without encoded ones."""
         return self.X if name in self.names_given else self.native
 
     def in_folds(self, name: str, model: BaseEstimator) -> Any:
@@ -51,9 +49,8 @@ class Columns(NamedTuple):
 def encode(
     columns: Columns, rows: Any, train: NDArray[Any], test: NDArray[Any] | None = None
 ) -> Any:
-    """Return an encoder fitted to the rows `train`, then the encoded columns of the
-    rows `train` and, if given, of the rows `test`. Return None if `columns` has no
-    encoder.
+    """Return an encoder fitted to the rows `train`, and the encoded columns of `train`
+    and, if given, of `test`; None if `columns` has no encoder.
     """
     if columns.encoder is None:
         return None
@@ -74,9 +71,8 @@ def columns_of(
     plain: BaseEstimator, members: str | Sequence[Any], rows: Any, are_ordered: bool,
     wanted: Any,
 ) -> tuple[Any, Columns]:  # fmt: skip
-    """Return the plain model, with indices in place of its mask of categorical columns,
-    and the `Columns` of members. These have no encoder if encoding is not `wanted`, has
-    no use or is not worth its time, or if trees are constrained by columns.
+    """Return the plain model, with indices for a mask of categorical columns, and the
+    `Columns` of members, with an encoder if it is `wanted`, of use and worth its time.
     """
     X, given = tables.as_frame(rows.X), plain.categorical_features
     is_frame, from_dtype = is_data_frame(X), isinstance(given, str)
@@ -84,17 +80,16 @@ def columns_of(
         given = np.flatnonzero(given).tolist()
         plain = clone(plain).set_params(categorical_features=given)
     native = text_as_categories(X) if from_dtype and is_frame else rows.X
-    pairs = {x[0]: x[1] for x in members if isinstance(x, tuple | list) and len(x) == 2}
+    pairs = dict(filter(is_pair, members))
     peers = {name for name, model in pairs.items() if package_of(model) in PEERS}
     columns = Columns(rows.X, native, None, {*pairs} - peers, {PLAIN, *PEERS} | peers)
-    is_free = all(getattr(plain, name) is None for name in LIMITS)
     takes_encoded = isinstance(members, str) or any(
         isinstance(x, str) and x not in {PLAIN, *PEERS} for x in members
     )
     has_categories = given is not None and np.size(given) > 0
     if from_dtype:
         has_categories = is_frame and any(map(tables.holds_text, native.dtypes))
-    if not (wanted and is_free and takes_encoded and has_categories):
+    if limits_of(plain) or not (wanted and takes_encoded and has_categories):
         return plain, columns
     n_classes, kind = 0, "continuous"
     if is_classifier(plain):

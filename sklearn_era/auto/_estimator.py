@@ -26,13 +26,12 @@ from .._fit_attributes import restores_on_failure
 from .._progress import Progress
 from .._scikit_learn import check_sample_weight, names_checked_once
 from .._tables.checks import check_table
-from .._tables.no_value import no_value_noted, warn_of_no_value
+from .._tables.no_value import no_value_noted
 from .._tables.target import check_values
 from .._typing import Duration, EraOrder, Eras, Estimator, Folds, Seed, Table
 from .._warnings import refuses_moved, warned_once
 from ..ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
 from ..ensemble._parameters import check_class_weight
-from ..metrics._mean_errors import mean_and_error
 from ..model_selection import EraSearchCV, _out_of_era
 from ..model_selection._era_split import steps_of
 from ..model_selection._out_of_era import with_order
@@ -43,7 +42,7 @@ from ._docstring import DOC
 from ._losses import Loss, check_size, loss_of
 from ._member_search import PlainModelError, Rows, Search, at_stage, fit_members
 from ._update import TakesInEras
-from ._weights import LeftOut, error_of_mean, keep, promising
+from ._weights import LeftOut, keep, promising
 
 _OF_SEARCH = ("era_order", "cv", "n_jobs", "verbose", "horizon", "group")
 
@@ -171,7 +170,7 @@ class _AutoEra(TakesInEras, PredictsByEra, BaseEstimator):
             Search, rows=rows, columns=columns, loss=loss, deadline=deadline,
             n_jobs=n_jobs, progress=progress,
         )  # fmt: skip
-        with _out_of_era.quiet_folds(n_jobs) as empty:
+        with _out_of_era.folds_warned_once(n_jobs):
             folds = self._split(every, kept, are_ordered)
             members = make_members(
                 plain, self.members, loss, y.size, encoded.labels.size, are_ordered,
@@ -179,25 +178,19 @@ class _AutoEra(TakesInEras, PredictsByEra, BaseEstimator):
             )  # fmt: skip
             made, order = members, known_order(encoded, are_ordered)
             members = {x: with_order(model, order) for x, model in made.items()}
-            if (
-                deadline is not None and self.group == "known"
-            ):  # whose effects come first
+            if deadline is not None and self.group == "known":  # effects first
                 members = dict(sorted(members.items(), key=lambda x: x[0] not in FIRST))
             search = start(members, folds=folds, by_eras=by_eras).run()
-        warn_of_no_value(empty, "rows that some fold trains on")
         of_eras = of_rows = search.left_out()
-        seconds = search.seconds
+        again, seconds = None, search.seconds
         dropped = search.left_out([x for x in search.found if x not in search.names])
         # With a gap, targets of neighbouring eras overlap, and rows leak.
         if search.leaves_groups_out():  # later times alone tell more, if not of groups
             later = self._split(every.of_times(), kept, are_ordered)
             names = promising(of_eras, loss)
             alike = {name: with_order(made[name], "ordered") for name in names}
-            with _out_of_era.quiet_folds(n_jobs):
-                alone = rows.of_times()
-                last = start(alike, rows=alone, folds=later[-1:], by_eras=True).run()
-                of_rows, more = last.left_out(), last.seconds
-            seconds |= {name: seconds[name] + more[name] for name in more}
+            alone = rows.of_times()
+            again = start(alike, rows=alone, folds=later[-1:], by_eras=True)
         elif by_eras and not getattr(self.cv, "gap", 0):
             alike = {
                 name: members[name]
@@ -205,10 +198,11 @@ class _AutoEra(TakesInEras, PredictsByEra, BaseEstimator):
                 if name == PLAIN or not uses_eras(name, members[name])
             }
             of_each = list(KFold(3, shuffle=True, random_state=0).split(X))[:1]
+            again = start(alike, folds=of_each, by_eras=False)
+        if again is not None:
             with _out_of_era.quiet_folds(n_jobs):
-                search = start(alike, folds=of_each, by_eras=False).run()
-            of_rows, more = search.left_out(), search.seconds
-            seconds |= {name: seconds[name] + more[name] for name in more}
+                of_rows = again.run().left_out()
+            seconds |= {name: seconds[name] + x for name, x in again.seconds.items()}
         stages = self._weigh(of_eras, of_rows, dropped, loss, are_ordered, progress)
         models = {name: at_stage(members[name], n) for name, n in stages.items()}
         with warned_once(), no_value_noted():  # of which the first search has warned
@@ -270,17 +264,11 @@ class _AutoEra(TakesInEras, PredictsByEra, BaseEstimator):
         names, stages, weights = list(found.weights), found.stages, found.weights
         predicted = np.vstack([found.predicted, *dropped.at_end(), average])
         predicted[0] = of_eras.predicted[PLAIN][-1]
-        self.era_scores_ = -of_eras.by_era(loss(of_eras.y, predicted))
-        differences = self.era_scores_ - self.era_scores_[0]
-        mean = mean_and_error(differences)[0]
-        error = np.array([error_of_mean(x, are_ordered) for x in differences])
-        if of_eras.groups is not None:
-            losses = loss(of_eras.y, predicted)
-            gains = losses[0] - losses  # of the rows that a member's folds test
-            differences = of_eras.by_era(gains)
-            mean = mean_and_error(differences)[0]
-            pairs = zip(error, np.nan_to_num(gains), strict=True)
-            error = np.array([of_eras.error_of_both(*pair) for pair in pairs])
+        losses = loss(of_eras.y, predicted)
+        self.era_scores_ = -of_eras.by_era(losses)
+        gains = losses[0] - losses  # NaN in folds that lack a member
+        pairs = [of_eras.gain_and_error(x, are_ordered) for x in gains]
+        mean, error = np.transpose(pairs)
         weights |= dict.fromkeys(dropped.predicted, 0.0)
         self.weights_ = weights
         kept = [name for name in names if weights[name] > 0]

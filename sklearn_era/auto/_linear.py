@@ -20,6 +20,7 @@ from .._tables.columns import (
     Column,
     as_frame,
     as_matrix,
+    places_in,
     read_columns,
     rows_as_in_fit,
 )
@@ -154,9 +155,8 @@ class LinearClassifier(ClassifierMixin, _Linear):
 def _coding_of(
     column: Column, weights: NDArray[np.float64]
 ) -> list[Any] | tuple[float, float, bool]:
-    """Return a categorical column's common categories, or a numeric column's mean,
-    deviation and whether numbers are missing; rows of weight 0 do not count. A
-    category is common by the effective number of rows.
+    """Return the categories that are common by their effective number of rows, or a
+    numeric column's mean, deviation and whether numbers are missing.
     """
     values, weights = column.values[weights > 0], weights[weights > 0]
     if column.is_categorical:
@@ -179,9 +179,8 @@ def _coding_of(
 def _encode(column: Column, coding: Any) -> NDArray[np.float64]:
     values = column.values
     if column.is_categorical:
-        places = {value: place for place, value in enumerate(coding)}
-        codes = np.array([places.get(value, -1) for value in values], dtype=np.intp)
-        return (codes[:, np.newaxis] == np.arange(len(coding))).astype(np.float64)
+        codes = places_in(coding, values)[:, np.newaxis]
+        return (codes == np.arange(len(coding))).astype(np.float64)
     mean, deviation, has_missing = coding
     is_known = np.isfinite(values)
     numbers = np.where(is_known, values - mean, 0.0) / deviation

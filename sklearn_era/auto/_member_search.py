@@ -55,7 +55,7 @@ class Rows(NamedTuple):
     X: Any
     y: NDArray[Any]
     eras: Any
-    sample_weight: NDArray[np.float64] | None
+    sample_weight: Any  # or None
     encoded: EncodedEras
 
     def take(self, rows: NDArray[np.intp]) -> "Rows":
@@ -87,11 +87,9 @@ def fit_members(
 
 @dataclass
 class Search:
-    """Fits members in folds, as many at once as `n_jobs` allows, until a deadline.
-
-    With folds of eras, all members are fitted in the last fold, which has most rows to
-    train on; the best go on to the fold before, and the best there to all other folds.
-    Where groups are left out, all members are fitted in the last two folds.
+    """Fits members in folds until a deadline. Of folds of eras, all are fitted in the
+    last one, which has most rows to train on; the best go on to the fold before, and
+    the best there to all others. See `run` for groups left out.
     """
 
     members: dict[str, Any]
@@ -114,7 +112,7 @@ class Search:
         rounds = [numbers]
         if self.by_eras:
             parts = [numbers[-1:], numbers[-2:-1], numbers[:-2]]
-            if self.leaves_groups_out():  # which one fold has too few of, to choose by
+            if self.leaves_groups_out():  # of which one fold has too few to choose by
                 parts = [numbers[-2:], numbers[:-2]]
             rounds = [x for x in parts if x]
         for part, n_kept in zip(rounds, _KEPT, strict=False):
@@ -202,7 +200,8 @@ class Search:
         fold where a member was not fitted; by default, of all members not dropped.
         """
         names, rows, done = self.names if names is None else names, self.rows, self.done
-        tests = np.concatenate([self.folds[k][1] for k in done])
+        of_folds = [self.folds[k][1] for k in done]
+        tests = np.concatenate(of_folds)
         codes = np.unique(rows.encoded.codes[tests], return_inverse=True)[1]
         of_rows = rows.sample_weight
         weights = np.ones(tests.size) if of_rows is None else of_rows[tests]
@@ -214,12 +213,11 @@ class Search:
         predicted, stages = {}, {}
         for name in names:
             stages[name] = self._stages(name)
-            predicted[name] = np.full((len(stages[name]), tests.size), np.nan)
-            ends = np.cumsum([self.folds[k][1].size for k in done])
-            for k, part in zip(
-                done, np.split(predicted[name], ends, axis=1)[:-1], strict=True
-            ):
-                part[:] = self.found[name].get(k, np.nan)
+            parts = [
+                self.found[name].get(k, np.full((len(stages[name]), test.size), np.nan))
+                for k, test in zip(done, of_folds, strict=True)
+            ]
+            predicted[name] = np.concatenate(parts, axis=1)
         groups = rows.encoded.groups
         of_groups = groups.codes[tests] if groups is not None else None
         weights /= weights.sum()
@@ -239,9 +237,8 @@ class Search:
 
 
 class _Stages:
-    """Follows a booster's fit in a fold: predicts the rows left out after each stage (a
-    number of trees), and stops the fit once a share of all trees (`patience`) brings no
-    smaller loss.
+    """Follows a booster's fit in a fold: predicts the rows left out after each stage,
+    and stops the fit once a share of all trees (`patience`) brings no smaller loss.
     """
 
     def __init__(
@@ -316,9 +313,8 @@ def respond(
     model: BaseEstimator, X: Table, y: ArrayLike, stages: list[int],
     eras: Eras | None = None,
 ) -> Array:  # fmt: skip
-    """Return predictions after each stage (see `stages_of`), (n_stages, n_rows); for a
-    classifier, the probabilities of each row's class in y. `eras` is for models that
-    need eras to predict.
+    """Return predictions after each of `stages`, (n_stages, n_rows), by a classifier of
+    each row's class in y. `eras` are for models that need them to predict.
     """
     method = "predict_proba" if is_classifier(model) else "predict"
     if stages == [0]:

@@ -14,6 +14,7 @@ from .._optional import import_optional
 from .._tables.columns import (
     Column,
     as_frame,
+    places_in,
     read_columns,
     rows_as_in_fit,
     sorted_categories,
@@ -22,7 +23,7 @@ from .._typing import ColumnChoice, Table
 
 PEERS = ("catboost", "lightgbm")
 # Constraints of trees by columns, by our names.
-LIMITS = ("monotonic_cst", "interaction_cst", "feature_penalty")
+_LIMITS = ("monotonic_cst", "interaction_cst", "feature_penalty")
 # Names of the number of trees; LightGBM's default is under the last one.
 _ALIASES = (
     "iterations", "num_iterations", "num_iteration", "n_iter", "num_tree", "num_trees",
@@ -38,9 +39,8 @@ _PARAMETERS: dict[str, dict[str, Any]] = {
 
 
 class Peer(BaseEstimator):
-    """A booster of another package, fitted to the same columns as our boosters. All its
-    trees are fitted, as its learning rate may depend on their number, but only the
-    first `max_iter` trees predict.
+    """A booster of another package, fitted to the columns of ours. All its trees are
+    fitted, as its rate may depend on their number, and the first `max_iter` predict.
     """
 
     early_stopping = False
@@ -112,10 +112,7 @@ class Peer(BaseEstimator):
         for column in columns:
             values = column.values
             if column.is_categorical:
-                categories = next(known)
-                places = {value: place for place, value in enumerate(categories)}
-                new = len(categories)
-                values = np.array([places.get(value, new) for value in values])
+                values = places_in(next(known), values)
             made.append(values)
         if not self._is_catboost:
             return np.column_stack(made)
@@ -135,6 +132,11 @@ def package_of(model: BaseEstimator) -> str:
     return type(model).__module__.partition(".")[0]
 
 
+def limits_of(plain: BaseEstimator) -> list[str]:
+    """Return the names of the constraints of trees by columns that a model has."""
+    return [name for name in _LIMITS if getattr(plain, name) is not None]
+
+
 def make_peer(name: str, plain: BaseEstimator, loss: str) -> Peer:
     """Return an unfitted `Peer` of a package, for the plain model's task, loss and
     columns; raise ValueError if the plain model constrains trees by columns.
@@ -142,7 +144,7 @@ def make_peer(name: str, plain: BaseEstimator, loss: str) -> Peer:
     package = import_optional(name, extra=name)
     of = "Classifier" if is_classifier(plain) else "Regressor"
     kind = getattr(package, ("CatBoost" if name == "catboost" else "LGBM") + of)
-    if limits := [x for x in LIMITS if getattr(plain, x) is not None]:
+    if limits := limits_of(plain):
         raise ValueError(
             f"members has {name!r}, which does not keep to the plain model's "
             f"{limits[0]}: leave it out, or pass a model of yours by ('mine', model)."

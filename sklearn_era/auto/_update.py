@@ -8,7 +8,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.stats import t as t_distribution
 from sklearn import config_context
 from sklearn.base import BaseEstimator, is_classifier
-from sklearn.utils import _safe_indexing, indexable
+from sklearn.utils import indexable
 from sklearn.utils.validation import (
     _num_samples,
     check_consistent_length,
@@ -21,7 +21,7 @@ from .._fit_attributes import restores_on_failure
 from .._scikit_learn import check_sample_weight, names_checked_once
 from .._tables.checks import check_table
 from .._tables.target import check_y
-from .._typing import Eras, Table
+from .._typing import Eras
 from .._warnings import listed, warn_user
 from ._categories import columns_of
 from ._losses import Loss, loss_of
@@ -104,34 +104,28 @@ def _update_average(
     weights = check_sample_weight(sample_weight, X, dtype=np.float64)
     given, kept = encoded.labels, encoded.rows_with_weight(weights)  # as in the fit
     every = Rows(X, y, eras, sample_weight, encoded).take(kept)
-    X, y, eras, _, encoded = every
-    weights, labels = weights[kept], encoded.labels
+    encoded, labels = every.encoded, every.encoded.labels
     is_new = find(known, labels) < 0
     rows = np.flatnonzero(is_new[encoded.codes])
-    X_new, y_new, eras_new = _safe_indexing(X, rows), y[rows], eras[rows]
-    codes, weights = encoded.codes[rows], weights[rows]
-    _check_new(model, given, labels[is_new], y)
-    before = LeftOut(**model._left_out)
-    groups, asked = None, np.arange(rows.size)
+    new = every._replace(sample_weight=weights[kept]).take(rows)
+    _check_new(model, given, labels[is_new], every.y)
+    before, asked, groups = LeftOut(**model._left_out), new, None
     if encoded.groups is not None:
         found, known_groups = encoded.groups.labels, model._known_groups
         n_known = known_groups.size
         known_groups = join(known_groups, found[find(known_groups, found) < 0])
         groups = find(known_groups, found)[encoded.groups.codes[rows]]
         # Others have another loss than the groups that the model is for.
-        asked = np.flatnonzero((groups < n_known) == (model.group == "known"))
-        groups = groups[asked]
-    after, tells = before, bool(weights[asked].any())
+        own = np.flatnonzero((groups < n_known) == (model.group == "known"))
+        asked, groups = new.take(own), groups[own]
+    after, tells = before, asked.sample_weight.any()
     if tells:
-        after = _with_new_eras(
-            model, before, _safe_indexing(X_new, asked), y_new[asked], codes[asked],
-            weights[asked], eras_new[asked], groups,
-        )  # fmt: skip
+        after = _with_new_eras(model, before, asked, groups)
     shares = np.array([model.weights_[name] for name in before.predicted])
     losses = after.by_era(loss(after.y, shares @ after.at_end()))
     entry: dict[str, Any] = {"eras": as_objects(labels[is_new])}
     entry |= _compare(losses, np.unique(before.codes).size)
-    refit, X_of = False, model._columns_of(X_new)
+    refit, X_of = False, model._columns_of(new.X)
     if entry["p_value"] < _LEAST_P_VALUE:
         refit = {*range(known.size)} <= {*find(known, given).tolist()}
         if not refit:
@@ -146,8 +140,8 @@ def _update_average(
     for name, member in members.items():
         if not refit and getattr(member, "era_effects", None) is not None:
             members[name] = copy(member)
-            new = X_of(name), y_new, eras_new, weights
-            members[name]._update_intercepts(*new)
+            told = X_of(name), new.y, new.eras, new.sample_weight
+            members[name]._update_intercepts(*told)
     if tells:
         found = update_weights(after, shares, loss, model.era_order_ == "ordered")
         new_weights = zip(before.predicted, found.tolist(), strict=True)
@@ -209,22 +203,22 @@ def _check_new(
 
 
 def _with_new_eras(
-    model: BaseEstimator, before: LeftOut, X: Table, y: Any, codes: Any, weights: Any,
-    eras: Eras, groups: ArrayLike | None,
-) -> LeftOut:  # fmt: skip
+    model: BaseEstimator, before: LeftOut, new: Rows, groups: ArrayLike | None
+) -> LeftOut:
     """Return `before`, the rows left out so far, with the rows of new eras appended and
     predicted by members that have not seen them.
     """
-    codes = np.unique(codes, return_inverse=True)[1]
+    X, y, eras, weights, encoded = new
     n_eras = np.unique(before.codes).size
     # All eras count the same.
-    weights = np.concatenate([before.weights * n_eras, equal_eras(codes, weights)])
+    added = equal_eras(encoded.codes, weights)
+    weights = np.concatenate([before.weights * n_eras, added])
     predicted, X_of = dict(before.predicted), model._columns_of(X)
     for name, values in predicted.items():
         of_new = respond(model.members_[name], X_of(name), y, [0], eras)
         predicted[name] = np.concatenate([values, of_new], axis=1)
     y = np.concatenate([before.y, np.zeros(len(y)) if is_classifier(model) else y])
-    codes = np.concatenate([before.codes, n_eras + codes])
+    codes = np.concatenate([before.codes, n_eras + encoded.codes])
     if groups is not None:
         groups = np.concatenate([before.groups, groups])
     weights /= weights.sum()

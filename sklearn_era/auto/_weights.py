@@ -60,13 +60,19 @@ class LeftOut(NamedTuple):
         sums, shares = (era_means(self.codes, self.weights, x) for x in parts)
         return sums / np.where(shares > 0, shares, np.nan)
 
+    def gain_and_error(self, gains: Array, are_ordered: bool) -> tuple[float, float]:
+        """Return the mean over eras of the rows' `gains`, and its standard error."""
+        by_era = self.by_era(gains)
+        error = self.error_of_both(error_of_mean(by_era, are_ordered), gains)
+        return float(mean_and_error(by_era)[0]), error
+
     def error_of_both(self, error: float, values: Array) -> float:
-        """Return the standard error of the mean of rows' values where rows of a group
-        are alike as well as rows of an era, given the `error` by eras alone (two-way
-        clusters: Cameron, Gelbach, Miller 2011). Without groups, it is `error`.
+        """Return the standard error of the mean of rows' values in two-way clusters, by
+        eras and groups (Cameron, Gelbach, Miller 2011), given the `error` by eras.
         """
         if self.groups is None:
             return error
+        values = np.nan_to_num(values)  # of rows that a member's folds lack
         weighted = self.weights * (values - self.weights @ values)
 
         def variance(codes: NDArray[Any]) -> float:
@@ -92,7 +98,7 @@ class Weighted(NamedTuple):
     predicted: Array  # of shape (n_members, n_rows)
 
 
-def equal_eras(codes: NDArray[np.intp], weights: Array) -> Array:
+def equal_eras(codes: NDArray[np.integer], weights: Array) -> Array:
     """Return weights of rows scaled to add up to 1 in each era that has weight."""
     totals = np.bincount(codes, weights)
     return weights / np.where(totals > 0, totals, 1.0)[codes]
@@ -102,9 +108,8 @@ def weigh(
     eras: LeftOut, rows: LeftOut, loss: Loss, are_ordered: bool = False,
     share: float | None = None,
 ) -> Weighted:  # fmt: skip
-    """Return members with stages and weights: a `share` of weights is found by folds of
-    eras, the rest by folds of rows. By default, the share rises with the gain of
-    weights by eras over weights by rows in eras left out.
+    """Return members with stages and weights: a `share` is found by folds of eras, the
+    rest by folds of rows. By default it rises with the gain of the former in eras.
     """
     names = list(eras.predicted)
     of_eras = {name: eras.losses(name, loss) for name in names}
@@ -133,14 +138,9 @@ def weigh(
 def keep(
     eras: LeftOut, rows: LeftOut, loss: Loss, are_ordered: bool = False
 ) -> tuple[Weighted, Array]:
-    """Return the members to keep, and what their average predicts in eras left out.
-
-    The average is kept if it gains more than a standard error over the plain model in
-    eras left out. If not, the average by folds of rows is kept if it gains more than
-    two standard errors in rows left out, and gains in eras: with few eras, the first
-    error is large where thousands of rows leave no doubt. Otherwise the plain model is
-    kept. Rows left out are from folds of rows alone, as rows of an era resemble each
-    other.
+    """Return the members to keep, and what their average predicts in eras left out: all
+    if they gain there; else those by folds of rows, if they gain in rows beyond doubt;
+    else the plain model.
     """
 
     def average_of(weighted: Weighted) -> tuple[Array, Array]:
@@ -150,9 +150,11 @@ def keep(
 
     found = weigh(eras, rows, loss, are_ordered)
     average, gains = average_of(found)
-    gain_of_eras, error_of_eras = _mean_and_error(eras, gains, are_ordered)
+    gain_of_eras, error_of_eras = eras.gain_and_error(gains, are_ordered)
     if gain_of_eras > error_of_eras:
         return found, average
+    # With few eras this error is large, where thousands of rows leave no doubt; but not
+    # rows of folds of eras, as rows of an era resemble each other.
     if rows is not eras:
         of_rows = weigh(eras, rows, loss, are_ordered, share=0.0)
         other, gains = average_of(of_rows)
@@ -176,9 +178,8 @@ def keep(
 
 
 def promising(left_out: LeftOut, loss: Loss, n_kept: int | None = None) -> list[str]:
-    """Return the names of members to fit further: the plain and the linear member and
-    the best `n_kept` others, members with weight first. By default, return the plain
-    member and all members with weight.
+    """Return the members to fit further: the plain and the linear one and the best
+    `n_kept` others, with weight first; by default, the plain one and all with weight.
     """
     names = list(left_out.predicted)
     losses = [left_out.losses(name, loss) for name in names]
@@ -217,20 +218,11 @@ def error_of_mean(differences: Array, are_ordered: bool) -> float:
     return float(error)
 
 
-def _mean_and_error(
-    eras: LeftOut, gains: Array, are_ordered: bool
-) -> tuple[float, float]:
-    """Return the mean over eras of the rows' `gains`, and its standard error."""
-    by_era = eras.by_era(gains)
-    error = eras.error_of_both(error_of_mean(by_era, are_ordered), gains)
-    return float(mean_and_error(by_era)[0]), error
-
-
 def _share(eras: LeftOut, gains: Array, are_ordered: bool) -> float:
     """Return the share, 0 to 1, of weights found in folds of eras: it rises with their
     mean gain in standard errors, from the `gains` of rows.
     """
-    mean, error = _mean_and_error(eras, gains, are_ordered)
+    mean, error = eras.gain_and_error(gains, are_ordered)
     if not error > 0:
         return float(mean > 0)
     low, high = _ERRORS
@@ -247,10 +239,9 @@ def _at(left_out: LeftOut, stages: dict[str, int]) -> Array:
 
 
 def _average(left_out: LeftOut, stages: dict[str, int], loss: Loss) -> Array:
-    """Return weights of members at the given stages, which add up to 1: three quarters
-    of the weights of least loss, which depend on chance, and a quarter of equal
-    weights, which are hardly ever bad. These go to the best three members, except any
-    that is worse than the best by more than a standard error.
+    """Return weights of members at stages: a part of the weights of least loss, which
+    depend on chance, and a part of equal ones, which are hardly ever bad, of the best
+    members that are no worse than the best by more than a standard error.
     """
     predicted = _at(left_out, stages)
     of_eras = left_out.by_era(loss(left_out.y, predicted))

@@ -138,9 +138,8 @@ n_shortcut_features)
 
 
 def _is_contradicted(anchors: Array) -> bool:
-    """Return whether each split on a shortcut feature is reversed between eras, or has
-    all rows of some era on one side. `anchors` has the feature's value at each anchor,
-    by era.
+    """Return whether each split on a shortcut feature, of values `anchors` by era, is
+    reversed between eras, or has all rows of some era on one side.
     """
     cuts = np.unique(np.concatenate([anchors, -anchors]))[:-1]
     is_one_sided, has_0_below, has_1_below = np.zeros((3, cuts.size), dtype=bool)

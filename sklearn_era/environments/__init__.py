@@ -14,6 +14,7 @@ from sklearn.utils._param_validation import Interval, StrOptions, validate_param
 
 from .._era_calendar import readings_of
 from .._eras import EncodedEras, are_ordered, consecutive_blocks, read_eras
+from .._scikit_learn import refuse_bools
 from .._warnings import renamed
 from ._decorrelated import decorrelated_partition
 
@@ -78,8 +79,7 @@ def time_blocks(
     >>> time_blocks([2010, 2011, 2020], 2, by="time")
     array([0, 0, 1])
     """
-    if isinstance(n_blocks, bool):
-        raise ValueError(f"n_blocks must be an integer; got {n_blocks!r}.")
+    refuse_bools({"n_blocks": n_blocks})
     encoded = read_eras(times, times, name="times", X_name="the data")
     if encoded.codes.size == 0:
         raise ValueError("times is empty; pass the time of each row.")

@@ -173,9 +173,8 @@ def _best_moves(
 def _allowed(
     wanted: Array, sources: Array, targets: Array, counts: Array, least: int
 ) -> Iterator[list[int]]:
-    """Yield lists of moves that leave every era at least `least` rows. If an era can
-    spare no row, a row of it waits for a row that comes in exchange: both moves are in
-    one list.
+    """Yield lists of moves that leave every era at least `least` rows. A row of an era
+    that can spare none waits for one in exchange: both moves are in one list.
     """
     counts = counts.astype(int)
     waiting: dict[tuple[int, int], list[int]] = defaultdict(list)

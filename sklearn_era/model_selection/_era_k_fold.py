@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator
-from typing import Any, ClassVar
+from typing import Any
 
-import numpy as np
-from numpy.typing import ArrayLike, NDArray
 from sklearn.model_selection import StratifiedKFold
 
-from .._eras import read_eras
+from .._eras import EncodedEras
+from ._walk_forward import SplitsRowsOfEras
 
 
-class EraKFold(StratifiedKFold):
+class EraKFold(SplitsRowsOfEras, StratifiedKFold):
     """Cross-validator that splits the rows of each era into K folds (Env K-folds).
 
     Split k tests on the k-th part of every era, and trains on the others: a
@@ -53,40 +51,11 @@ class EraKFold(StratifiedKFold):
     [0 1 3 4] [2 5]
     """
 
-    __metadata_request__split: ClassVar = {"groups": True}
-
-    def split(
-        self, X: Any, y: ArrayLike | None = None, groups: Any = None
-    ) -> Iterator[tuple[NDArray[np.intp], NDArray[np.intp]]]:
-        """Generate indices of the rows to train and to test on.
-
-        Parameters
-        ----------
-        X, y : object
-            Rows, of which only the number matters, and what is ignored.
-        groups : array-like of shape (n_samples,)
-            Era of each row.
-
-        Yields
-        ------
-        train, test : ndarray of shape (n_train,) and (n_test,), dtype=intp
-            Rows to train and to test on, ascending.
-
-        Raises
-        ------
-        ValueError
-            If `groups` is missing, does not label the rows of `X`, or no era has
-            `n_splits` rows.
-        """
-        if groups is None:
-            raise ValueError(
-                "groups is missing: pass the era of each row, split(X, y, groups=eras)."
-            )
-        eras = read_eras(groups, X, name="groups")
+    def _splits(self, eras: EncodedEras) -> list[tuple[Any, Any]]:
         if (most := eras.counts.max(initial=0)) < self.n_splits:
             raise ValueError(
                 f"n_splits={self.n_splits} is more than the {most} rows of the largest "
                 "era; lower n_splits, or merge eras."
             )
         with warnings.catch_warnings(action="ignore"):  # of smaller eras
-            yield from list(super().split(eras.codes, eras.codes))
+            return list(StratifiedKFold.split(self, eras.codes, eras.codes))

@@ -17,9 +17,14 @@ from sklearn.utils.parallel import Parallel, delayed
 from .._era_labels import find
 from .._eras import EncodedEras, check_eras
 from .._progress import Progress
-from .._tables.no_value import warn_of_no_value
 from .._typing import Axes, Estimator, Scoring, Table
-from ._out_of_era import check_rows, fit_arguments, fit_rows, quiet_folds, with_order
+from ._out_of_era import (
+    check_rows,
+    fit_arguments,
+    fit_rows,
+    folds_warned_once,
+    with_order,
+)
 from ._search_scores import ScorerByEra
 
 Array = NDArray[Any]
@@ -133,14 +138,14 @@ def holdout_curve(
     scorer = ScorerByEra(check_scoring(estimator, scoring), encoded)
     params = fit_arguments(estimator, eras, None)
     texts = [f"{param_name or 'latest eras'}={x!s}" for x in values]
-    with quiet_folds(n_jobs) as empty, Progress(name, verbose) as progress:
+    once = folds_warned_once(n_jobs, "rows that some model is trained on")
+    with once, Progress(name, verbose) as progress:
         progress.expect(len(models))
         fitted = Parallel(n_jobs=n_jobs, return_as="generator")(
             delayed(_fit_and_score)(model, X, y, encoded, params, scorer, part, test)
             for model, part in zip(models, parts, strict=True)
         )
         found = [*progress.of(fitted, texts)]
-    warn_of_no_value(empty, "rows that some model is trained on")
     train_scores, test_scores = map(np.array, zip(*found, strict=True))
     return Bunch(
         param_range=values, train_scores=train_scores, test_scores=test_scores,

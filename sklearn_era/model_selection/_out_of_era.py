@@ -34,6 +34,10 @@ from .._warnings import listed
 from ._era_split import SIZE, EraSplit
 from ._walk_forward import EraWalkForwardSplit
 
+NOT_TESTED = (
+    "cv: sample_weight is 0 in all rows that a fold tests; pass folds that test eras "
+    "with weight."
+)
 # Parameters of models that take times and groups as two columns of eras.
 OF_AXES: dict[str, list[Any]] = {
     "era_order": [StrOptions({"auto", "ordered", "unordered"}), tuple, list],
@@ -116,11 +120,13 @@ def quiet_folds(n_jobs: int | None) -> Iterator[list[Any]]:
 
 
 @contextmanager
-def folds_warned_once(n_jobs: int | None) -> Iterator[None]:
-    """Hide warnings on folds, and warn once of the columns without a value in some."""
+def folds_warned_once(
+    n_jobs: int | None, rows: str = "rows that some fold trains on"
+) -> Iterator[None]:
+    """Hide warnings on folds, and warn once of columns without a value in `rows`."""
     with quiet_folds(n_jobs) as empty:
         yield
-    warn_of_no_value(empty, "rows that some fold trains on")
+    warn_of_no_value(empty, rows)
 
 
 def check_target(y: ArrayLike, X: Table, estimator: Any = None) -> None:
@@ -152,20 +158,24 @@ def check_rows(
     X: Any, y: Any, eras: Any, era_order: Any, name: str, *, axes: bool = False,
     estimator: Any = None,
 ) -> tuple[Any, NDArray[Any], Any, EncodedEras, bool]:  # fmt: skip
-    """Return X without columns of eras, y, the labels as a type that rows can index,
-    the labels encoded, and whether these are ordered.
-
-    With `axes`, two columns of labels are times and groups: see `read_known`.
+    """Return X without columns of eras, y, the labels as rows can index them, encoded,
+    and whether they are ordered. With `axes`, two columns are times and groups.
     """
     check_target(y, X, estimator)
+    X, y, eras = take_rows(X, y, eras, name)
+    y = column_or_1d(y, warn=True)
+    read = read_known if axes else read_one
+    return X, y, *read(eras, X, era_order, name)
+
+
+def take_rows(X: Any, y: Any, eras: Any, name: str) -> tuple[Any, Any, Any]:
+    """Return X without columns of eras and y, which rows can index, and the eras."""
     X, eras = take_era_column(X, eras)
     X, y = indexable(X, y)
-    y = column_or_1d(y, warn=True)
     warn_of_row_order(eras, X)
     if eras is None:
         raise ValueError(f"{name} needs eras: pass eras=... with one label a row.")
-    read = read_known if axes else read_one
-    return X, y, *read(eras, X, era_order, name)
+    return X, y, eras
 
 
 def check_enough(
@@ -185,9 +195,8 @@ def folds_of_eras(
     cv: Any, eras: EncodedEras, are_ordered: bool, *, gap: int = 0,
     horizon: Duration = 1, group: str = "new", tests_half: bool = False,
 ) -> Any:  # fmt: skip
-    """Return a splitter into `cv` (or 5) folds, for codes of eras; with `tests_half`,
-    ordered folds test the last half of eras. If a duration or groups matter, return a
-    list of folds of rows instead.
+    """Return a splitter of codes of eras into `cv` (or 5) folds, or a list of folds of
+    rows. With `tests_half`, ordered folds test the last half of eras.
     """
     n_folds, n_eras = 5 if cv is None else int(cv), eras.labels.size
     if not are_ordered:
@@ -238,10 +247,9 @@ def split_eras(
     cv: Any, X: Any, y: Any, eras: EncodedEras, are_ordered: bool, name: str, *,
     groups: Any = None, rows: NDArray[np.intp] | None = None, **folds: Any,
 ) -> list[Any]:  # fmt: skip
-    """Return a list of folds, each with rows to train on and rows to test, by the
-    splitter `cv` or, if it is a number or None, by `folds_of_eras` with the keywords
-    `folds`. Folds have only the given `rows`, those of eras with weight; numbers of
-    folds are of these eras, and a splitter's fold that tests none of them is left out.
+    """Return a list of folds, by the splitter `cv` or, if it is a number or None, by
+    `folds_of_eras` with the keywords `folds`. They have only the given `rows`, of eras
+    with weight; a splitter's fold that tests none of these is left out.
     """
     if rows is None:
         rows = np.arange(eras.codes.size)
@@ -264,10 +272,7 @@ def split_eras(
     kept = [tuple(x[np.isin(x, rows)] for x in map(np.asarray, fold)) for fold in given]
     kept = [fold for fold in kept if fold[1].size]
     if not kept:
-        raise ValueError(
-            "cv: sample_weight is 0 in all rows that its folds test; pass folds that "
-            "test eras with weight."
-        )
+        raise ValueError(NOT_TESTED)
     return kept
 
 

@@ -11,13 +11,13 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import is_classifier
 from sklearn.model_selection._search import BaseSearchCV, _search_estimator_has
-from sklearn.utils import get_tags, indexable
+from sklearn.utils import get_tags
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import type_of_target
 from sklearn.utils.validation import check_is_fitted
 
-from .._era_arguments import eras_by_name, take_era_column, warn_of_row_order
+from .._era_arguments import eras_by_name
 from .._era_axes import known_order
 from .._era_routing import (
     PredictsByEra,
@@ -36,6 +36,7 @@ from ._out_of_era import (
     check_divisible,
     check_target,
     folds_warned_once,
+    take_rows,
     with_order,
 )
 from ._search_scores import asks_for_eras, prediction
@@ -243,17 +244,11 @@ multimetric_, classes_, n_features_in_, feature_names_in_ :
         check_divisible(X, "EraSearchCV")
         if y is not None or get_tags(self.estimator).target_tags.required:
             check_target(y, X, self.estimator)
-        X, eras = take_era_column(X, eras)
-        X, y = indexable(X, y)
+        X, y, eras = take_rows(X, y, eras, "EraSearchCV")
         if y is not None and is_classifier(self.estimator):
             with np.errstate(invalid="ignore"):
                 type_of_target(y, input_name="y")  # it refuses missing classes
         self._targets = y
-        warn_of_row_order(eras, X)
-        if eras is None:
-            raise ValueError(
-                "EraSearchCV needs eras: pass fit(X, y, eras=...) with one label a row."
-            )
         for name in [name for name in vars(self) if name.endswith("_")]:
             delattr(self, name)  # of another fit
         eras = self._check_eras(eras, X)
@@ -319,12 +314,10 @@ multimetric_, classes_, n_features_in_, feature_names_in_ :
         vars(known).update(vars(self))
         if takes_eras(self.best_estimator_, "predict"):
             known.best_estimator_ = with_eras(self.best_estimator_, eras)
-        scorer = self.scorer_[self.refit] if self.multimetric_ else self.scorer_
-        if asks_for_eras(scorer):
-            scorer = partial(scorer, eras=eras)
-            if self.multimetric_:
-                scorer = {**self.scorer_, self.refit: scorer}
-            known.scorer_ = scorer
+        if isinstance(self.scorer_, dict):
+            known.scorer_, known.multimetric_ = self.scorer_[self.refit], False
+        if asks_for_eras(known.scorer_):
+            known.scorer_ = partial(known.scorer_, eras=eras)
         return BaseSearchCV.score(known, X, y, **params)
 
     def get_metadata_routing(self) -> Any:

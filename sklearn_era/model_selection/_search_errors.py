@@ -12,9 +12,9 @@ from ..metrics._mean_errors import error_of_neighbours, mean_and_error
 def mean_and_safe_error(
     differences: NDArray[np.float64], are_ordered: bool
 ) -> tuple[Any, Any]:
-    """Return means over eras of differences (..., n_folds, n_eras), NaN where a fold
-    does not test an era, and the larger of two standard errors. One takes neighbours
-    among ordered eras for related, the other all eras of a fold, which share a model.
+    """Return means over eras of differences (..., n_folds, n_eras), NaN in eras that a
+    fold does not test, and the larger of two standard errors: of neighbours that are
+    related, where eras are ordered, and of eras of a fold, which share a model.
     """
     by_era = mean_over_folds(differences)
     mean, error = mean_and_error(by_era)
@@ -33,8 +33,7 @@ def mean_over_folds(scores: NDArray[np.float64]) -> NDArray[np.float64]:
 
 def _error_of_folds(differences: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return the standard error of a mean of terms that depend on each other within
-    folds, not between folds; NaN for one fold. If all folds have equally many eras, it
-    is the standard error of the mean of the folds' means.
+    folds alone (of the mean of equally large folds' means); NaN for one fold.
     """
     is_known = np.isfinite(differences)
     n_known = np.maximum(is_known.sum(axis=(-2, -1)), 1)

@@ -30,7 +30,7 @@ from .._eras import EncodedEras
 from .._typing import Eras, Table
 from .._warnings import listed, warn_user
 from ..metrics._metric import is_defined, metric_name
-from ._out_of_era import respond
+from ._out_of_era import NOT_TESTED, respond
 
 
 class EraMean(float):
@@ -77,10 +77,7 @@ class ScorerByEra:
         if (weights := params.get("sample_weight")) is not None:
             order = order[(np.bincount(era_codes, weights) > 0)[era_codes[order]]]
             if not order.size:
-                raise ValueError(
-                    "cv: sample_weight is 0 in all rows that a fold tests; pass folds "
-                    "that test eras with weight."
-                )
+                raise ValueError(NOT_TESTED)
         codes, starts = np.unique(era_codes[order], return_index=True)
         parts, found = np.split(order, starts[1:]), []
         for part, model, X_part in _asked_once(estimator, X, parts):
@@ -142,9 +139,8 @@ def score_era(scorer: Any, model: Any, X: Any, *y: Any, **params: Any) -> Any:
 def _asked_once(
     model: BaseEstimator, X: Table, parts: Sequence[NDArray[np.intp]]
 ) -> Iterator[tuple[NDArray[np.intp], Any, Any]]:
-    """Yield each part (indices of rows), a stand-in for the model, and the part's rows
-    of X. Asked to predict these rows, the stand-in looks them up in predictions of all
-    of X, which the model makes once.
+    """Yield each part (indices of rows), a stand-in for the model, which looks the part
+    up in predictions of all of X that the model makes once, and the part's rows of X.
     """
     known: dict[str, Any] = {}
     for part in parts:
@@ -228,9 +224,8 @@ class _ScorerOfClasses(_Scorer):
 
 
 def of_classes(scorer: Any) -> Any:
-    """Return a copy of scikit-learn's scorer of probabilities that passes to the metric
-    all classes of the model and of rows, if the metric takes labels; else the scorer
-    itself.
+    """Return the scorer or, if it is of probabilities and its metric takes labels, a
+    copy that passes all classes of the model and of rows.
     """
     if (
         type(scorer) is not _Scorer

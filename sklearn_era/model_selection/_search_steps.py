@@ -21,12 +21,7 @@ from .._era_columns import EraColumns
 from .._era_routing import takes
 from .._progress import Progress
 from .._warnings import listed
-from ._out_of_era import (
-    check_folds,
-    fit_arguments,
-    groups_for,
-    split_eras,
-)
+from ._out_of_era import check_folds, fit_arguments, groups_for, split_eras
 from ._search_errors import mean_and_safe_error, mean_over_folds
 from ._search_scores import (
     EraMean,
@@ -40,16 +35,10 @@ from ._search_scores import (
 class SearchByEra(GridSearchCV):
     """The steps of scikit-learn's search that `EraSearchCV` replaces by its own."""
 
-    # Parameters of `EraSearchCV`.
+    # Parameters that are others in a part of a fit.
     param_grid: Any
     cv: Any
-    gap: int
-    era_order: str
-    choose_by: str
     verbose: int
-    rule: str
-    horizon: Any
-    group: str
     _eras: Any = None  # of rows, in a fit: `EncodedEras`
     _targets: Any = None  # in a fit
 
@@ -168,17 +157,14 @@ class SearchByEra(GridSearchCV):
         """Return `cv_results_` with columns for the rule; set `era_scores_`."""
         results = super()._format_results(candidate_params, n_splits, out, more_results)
         scores = [fit["test_scores"] for fit in out]
-        is_multimetric = isinstance(scores[0], dict)
-        names, metric = ["score"], "score"
-        if is_multimetric:
-            names, metric = list(scores[0]), self.refit
-        tables = {}
-        for name in names:
+        is_multimetric, tables = isinstance(scores[0], dict), {}
+        metric = self.refit if is_multimetric else "score"
+        for name in scores[0] if is_multimetric else [metric]:
             of_metric = [score[name] for score in scores] if is_multimetric else scores
             tables[name], self._test_codes = tabulate(of_metric, n_splits)
             shown = self.scoring if isinstance(self.scoring, str) else name
             warn_of_undefined(of_metric, self._eras.labels, shown)
-            if name in ("score", metric):
+            if name == metric:
                 self._folds = [of_metric[k::n_splits] for k in range(n_splits)]
         by_era = {name: mean_over_folds(table) for name, table in tables.items()}
         self.era_scores_ = by_era if is_multimetric else by_era["score"]

@@ -8,12 +8,11 @@ from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.model_selection import BaseCrossValidator
+from sklearn.model_selection import TimeSeriesSplit
 from sklearn.utils._param_validation import Interval, StrOptions, validate_params
 
 from .._eras import TIME_ONLY, EncodedEras, check_order, read_eras
 from .._scikit_learn import refuse_bools
-from .._typing import Table
 from .._warnings import refuses_moved
 
 _COUNT = Interval(Integral, 1, None, closed="left")
@@ -21,7 +20,51 @@ _COUNT_OR_ZERO = Interval(Integral, 0, None, closed="left")
 _GAP = "gap, which is purge and embargo together"
 
 
-class EraWalkForwardSplit(BaseCrossValidator):
+class SplitsRowsOfEras:
+    """A splitter whose `groups` are eras, of which `_splits` makes the splits."""
+
+    _splits: Any
+    # As in scikit-learn's own splitters of groups.
+    __metadata_request__split: ClassVar = {"groups": True}
+
+    def split(
+        self, X: Any, y: ArrayLike | None = None, groups: Any = None
+    ) -> Iterator[tuple[NDArray[np.intp], NDArray[np.intp]]]:
+        """Generate indices of the rows to train and to test on.
+
+        Parameters
+        ----------
+        X, y : array-like of shape (n_samples, n_features) and (n_samples,)
+            The rows, of which only the number matters, and what is ignored.
+        groups : array-like of shape (n_samples,)
+            Era of each row: any label that `np.unique` sorts. Rows may be in any order.
+
+        Yields
+        ------
+        train, test : ndarray of shape (n_train,) and (n_test,), dtype=intp
+            Rows to train and to test on, ascending.
+
+        Raises
+        ------
+        ValueError
+            If `groups` is missing, does not label the rows of `X`, has too few eras or
+            rows of an era, or lacks an order that matters.
+
+        Warns
+        -----
+        UserWarning
+            If the order of texts matters, which are read as numbers or dates of one
+            form.
+        """
+        if groups is None:
+            raise ValueError(
+                "groups is missing: pass the era of each row, split(X, y, groups=eras) "
+                "or fit(X, y, groups=eras) of the search."
+            )
+        yield from self._splits(read_eras(groups, X, name="groups"))
+
+
+class EraWalkForwardSplit(SplitsRowsOfEras, TimeSeriesSplit):
     """Walk-forward cross-validator along eras, with a gap: `TimeSeriesSplit` of eras.
 
     Each split tests on a block of consecutive eras, and trains on eras before it. The
@@ -89,9 +132,6 @@ class EraWalkForwardSplit(BaseCrossValidator):
     [2019 2020 2021] [2023]
     """
 
-    # As in scikit-learn's own splitters of groups.
-    __metadata_request__split: ClassVar = {"groups": True}
-
     @refuses_moved(purge=_GAP, embargo=_GAP, train_size="max_train_size")
     @validate_params(
         {
@@ -111,46 +151,6 @@ class EraWalkForwardSplit(BaseCrossValidator):
         self.gap = gap
         self.era_order = era_order
         refuse_bools(vars(self))
-
-    def split(
-        self, X: Any, y: ArrayLike | None = None, groups: Any = None
-    ) -> Iterator[tuple[NDArray[np.intp], NDArray[np.intp]]]:
-        """Generate indices of the rows to train and to test on.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            The rows, of which only the number matters.
-        y : array-like of shape (n_samples,), default=None
-            Ignored, exists for compatibility.
-        groups : array-like of shape (n_samples,)
-            Era of each row: any label that `np.unique` sorts. Rows may be in any order.
-
-        Yields
-        ------
-        train, test : ndarray of shape (n_train,) and (n_test,), dtype=intp
-            Rows to train and to test on, ascending.
-
-        Raises
-        ------
-        ValueError
-            If `groups` is missing, does not label the rows of `X`, or has too few eras,
-            or if its labels have no order.
-
-        Warns
-        -----
-        UserWarning
-            If labels are texts, which are read as numbers or dates of one form.
-        """
-        if groups is None:
-            raise ValueError(
-                "groups is missing: pass the era of each row, split(X, y, groups=eras) "
-                "or fit(X, y, groups=eras) of the search."
-            )
-        encoded = self._in_order(read_eras(groups, X, name="groups"))
-        for blocks in self._blocks(encoded.labels.size):
-            train, test = (np.flatnonzero(np.isin(encoded.codes, x)) for x in blocks)
-            yield train, test
 
     def split_eras(
         self, eras: ArrayLike
@@ -186,23 +186,10 @@ class EraWalkForwardSplit(BaseCrossValidator):
         for train, test in self._blocks(labels.size):
             yield labels[train.start : train.stop], labels[test.start : test.stop]
 
-    def get_n_splits(
-        self, X: Table | None = None, y: ArrayLike | None = None,
-        groups: ArrayLike | None = None,
-    ) -> int:  # fmt: skip
-        """Return the number of splits.
-
-        Parameters
-        ----------
-        X, y, groups : object
-            Ignored, exist for compatibility.
-
-        Returns
-        -------
-        n_splits : int
-            The parameter.
-        """
-        return self.n_splits
+    def _splits(self, eras: EncodedEras) -> Iterator[tuple[Any, ...]]:
+        codes, n_eras = eras.codes, self._in_order(eras).labels.size
+        for blocks in self._blocks(n_eras):
+            yield tuple(np.flatnonzero(np.isin(codes, block)) for block in blocks)
 
     def _in_order(self, eras: EncodedEras) -> EncodedEras:
         """Return the eras as they are; raise ValueError if they have no order."""

@@ -42,6 +42,13 @@ REST = """era_labels_ : ndarray of shape (n_eras,)
     out, and stay missing."""
 
 
+def read_or_one(eras: Eras | None, X: Any, n_rows: int) -> EncodedEras:
+    """Return the rows' eras, encoded; one era of all rows if `eras` are None."""
+    if eras is None:  # the label is one that `read_eras` refuses
+        return EncodedEras(np.array([None], object), np.zeros(n_rows, np.int32))
+    return read_eras(eras, X)
+
+
 class EraTransformer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     """Transforms rows by statistics of their era, mixed with training statistics."""
 
@@ -133,10 +140,7 @@ class EraTransformer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         options: Any = {"ensure_all_finite": "allow-nan", "input_name": "X"}
         values = check_array(as_numeric(X), dtype=np.float64, estimator=self, **options)
         validate_data(self, X, reset=reset, skip_check_array=True)
-        if eras is None:  # the label is one that `read_eras` refuses
-            codes = np.zeros(values.shape[0], np.int32)
-            return values, EncodedEras(np.array([None], object), codes)
-        return values, read_eras(eras, X)
+        return values, read_or_one(eras, X, len(values))
 
     def _learn(self, X: Array, eras: EncodedEras, weights: Array) -> None:
         """Store the mean of all eras' statistics, for mixing and for unknown eras."""

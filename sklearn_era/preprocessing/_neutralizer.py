@@ -26,9 +26,8 @@ _MIN_RECIPROCAL_CONDITION = 1e-10
 def regression(
     values: Array, block: NDArray[Any], weights: Array | None = None
 ) -> tuple[Array, Array]:
-    """Return the residuals of values, (n, m), after a regression on the columns of a
-    block and a constant, 0 where they may be rounding errors; and the regression's
-    coefficients, the constant's last.
+    """Return the residuals of values, (n, m), on the columns of a block and a constant,
+    0 where they may be rounding errors; and the coefficients, the constant's last.
     """
     # A constant column is what the ones are, and many are constant in early eras.
     varies = np.append((block != block[0]).any(axis=0), True)

@@ -69,9 +69,8 @@ class EraRankTransformer(EraTransformer):
 
 
 def _points(x: Array, weights: Array) -> Points:
-    """Return distinct values and their ranks: the share of weight below each value,
-    plus half of its own weight's share. For n rows this is (rank - 1/2) / n, with
-    average ranks for ties. Without any value, the rank is NaN.
+    """Return distinct values and their ranks, (rank - 1/2) / n of n rows: the share of
+    weight below a value, plus half of its own. Without any value, the rank is NaN.
     """
     is_known = ~np.isnan(x)
     if not is_known.any():

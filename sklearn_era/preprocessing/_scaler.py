@@ -65,8 +65,7 @@ class EraStandardScaler(EraTransformer):
 
     def _measure(self, X: Array, weights: Array) -> tuple[Array, Array]:
         """Return each column's weight, and its median and squared interquartile range,
-        linear between rows like NumPy's. Weights are numbers of rows; if the least
-        weight is below 1, it counts as one row.
+        linear between rows like NumPy's. The least weight, if below 1, counts as a row.
         """
         order = np.argsort(X, axis=0)  # missing values are last
         X = np.take_along_axis(X, order, axis=0)

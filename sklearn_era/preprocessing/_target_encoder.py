@@ -19,7 +19,7 @@ from sklearn.utils.validation import (
 
 from .._era_arguments import eras_by_name, take_era_column, warn_of_row_order
 from .._era_labels import find
-from .._eras import EncodedEras, are_ordered, era_means, read_eras
+from .._eras import EncodedEras, are_ordered, era_means
 from .._fit_attributes import restores_on_failure
 from .._parameter_object import with_parameters
 from .._scikit_learn import check_sample_weight
@@ -31,7 +31,7 @@ from .._typing import Eras, Table
 from .._warnings import warn_user
 from ..ensemble._binning.errors import column_name
 from ..model_selection._out_of_era import check_target
-from ._base import Array
+from ._base import Array, read_or_one
 
 # Eras without an order are encoded by those of other folds.
 _N_FOLDS = 5
@@ -190,15 +190,14 @@ class EraTargetEncoder(TransformerMixin, BaseEstimator):
             missing = [None] if None in {*column} else []
             categories = tables.sorted_categories(column) + missing
             known = np.fromiter(categories, dtype=object, count=len(categories))
-            codes = _codes_of(column, known)
+            codes = tables.places_in(known, column)
             cells = cells_of(codes, encoded.codes.astype(np.intp), targets, weights)
             self.categories_.append(known)
             self._cells.append(tuple(cells))
             every = np.arange(known.size + 1)
             new = np.full(every.size, encoded.labels.size)
-            self.encodings_.append(
-                self._chosen(effects(cells, every, new, self.smooth))
-            )
+            found = effects(cells, every, new, self.smooth)
+            self.encodings_.append(self._chosen(found))
         return self
 
     def transform(self, X: Table, *, eras: Eras | None = None) -> Any:
@@ -240,7 +239,7 @@ class EraTargetEncoder(TransformerMixin, BaseEstimator):
         for i, j in enumerate(self._columns):
             column, known = self._categories(X, j), self.categories_[i]
             tables.check_kinds(column, known, column_name(self, j))
-            codes = _codes_of(column, known)
+            codes = tables.places_in(known, column)
             parts.append(self.encodings_[i][codes].astype(np.float64))
             if is_known.any():
                 asked = codes[is_known], at[is_known]
@@ -312,10 +311,7 @@ class EraTargetEncoder(TransformerMixin, BaseEstimator):
                 self.relative, names, is_frame, name="relative"
             )
             self._relative = np.flatnonzero(chosen).tolist()
-        if eras is None:  # the label is one that `read_eras` refuses
-            codes = np.zeros(X.shape[0], np.int32)
-            return X, EncodedEras(np.array([None], object), codes)
-        return X, read_eras(eras, X)
+        return X, read_or_one(eras, X, X.shape[0])
 
     def _numbers(self, X: Table) -> Array:
         """Return the `relative` columns as numbers, of shape (n_columns, n_samples)."""
@@ -364,9 +360,3 @@ class EraTargetEncoder(TransformerMixin, BaseEstimator):
         tags.input_tags.categorical = tags.input_tags.allow_nan = True
         tags.input_tags.string = tags.target_tags.required = True
         return tags
-
-
-def _codes_of(values: NDArray[Any], known: NDArray[Any]) -> NDArray[np.intp]:
-    """Return each category's place among `known` ones; new categories come last."""
-    places = {category: place for place, category in enumerate(known)}
-    return np.array([places.get(x, known.size) for x in values], dtype=np.intp)

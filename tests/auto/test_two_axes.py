@@ -10,7 +10,6 @@ from sklearn.linear_model import LinearRegression, Ridge
 
 from sklearn_era._era_axes import read_known
 from sklearn_era.auto import AutoEraClassifier, AutoEraRegressor
-from sklearn_era.auto._losses import loss_of
 from sklearn_era.auto._weights import LeftOut, equal_eras, error_of_mean
 from sklearn_era.calibration import EraConformalClassifier, EraConformalRegressor
 from sklearn_era.effects import Intercepts
@@ -254,7 +253,6 @@ def test_a_horizon_of_one_is_as_before():
     one, other = (model.fit(X, y, eras=ERAS.week) for model in models)
     assert one.weights_ == other.weights_
     assert_array_equal(one.predict(X), other.predict(X))
-    assert loss_of(PLAIN).name == "squared_error"
 
 
 @pytest.mark.parametrize("group", ["new", "known"])

@@ -48,6 +48,10 @@ def refuse(estimator, X, y):
     raise ValueError("not today")
 
 
+def named_error(model, X, y):
+    return {"error": -mean_squared_error(y, model.predict(X))}
+
+
 def log_loss_of_doubled(model, X, y):
     """A scorer with other rows in mind than those that it is handed."""
     return -log_loss(y, model.predict_proba(2 * X))
@@ -351,7 +355,7 @@ def test_a_candidate_that_cannot_be_fitted_is_none():
 
 
 @pytest.mark.parametrize(("params", "arguments", "message"), [
-    ({}, {"eras": None}, r"EraSearchCV needs eras: pass fit\(X, y, eras=\.\.\.\)"),
+    ({}, {"eras": None}, "EraSearchCV needs eras: pass eras=... with one lab"),
     ({}, {"eras": np.zeros(240)}, r"holds 1 label\(s\) \(n_samples=240\)"),
     ({}, {"eras": np.arange(240) % 2}, "holds 2 label.* three or more"),
     ({"scoring": refuse, "error_score": "raise"}, {}, "not today"),
@@ -413,6 +417,8 @@ def test_predictions_and_scores_know_eras():
     assert search.score(X_new, y[:32], eras=eras[:32]) == error
     scorer = make_era_scorer(mean_squared_error, greater_is_better=False)
     search.set_params(scoring=scorer)
+    assert search.fit(X, y, eras=eras).score(X_new, y[:32], eras=eras[:32]) == error
+    search.set_params(scoring=named_error, refit="error")
     assert search.fit(X, y, eras=eras).score(X_new, y[:32], eras=eras[:32]) == error
     plain = EraSearchCV(model, {"max_depth": [2]}).fit(X, y, eras=eras)
     assert (plain.predict(X, eras=eras) == plain.predict(X)).all()
@@ -490,6 +496,8 @@ def test_columns_that_begin_later_are_one_warning(search):
     assert np.isfinite(search.era_scores_).all()
     predicted = search.predict(X)
     assert np.isfinite(predicted).all()
+    unknown = X.assign(kind=pd.Categorical(["unknown"] * y.size))
+    assert np.isfinite(search.predict(unknown)).all()
     assert_array_equal(search.predict(X.assign(never=1.0)), predicted)
 
 
