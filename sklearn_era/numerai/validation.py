@@ -185,23 +185,21 @@ class Validation:
             alone = recipe.model_copy(update={"era_groups": 0})
             groups = min(groups, len(data.select_eras(files, alone)[0]))
             recipe = recipe.model_copy(update={"era_groups": groups})
-        wanted: dict[str, Any] = {
-            "folder": folder, "name": name, "files": files,
-            "features": self.metadata.features(recipe.feature_set),
-            "version": self.config.data.version,
-            "purge": self.config.validation.purge_of(recipe.target),
-        }  # fmt: skip
+        plan = training.FitPlan(
+            recipe, files, self.metadata.features(recipe.feature_set), folder,
+            name=name, model_name=self.model.name, version=self.config.data.version,
+            purge=self.config.validation.purge_of(recipe.target),
+        )  # fmt: skip
         try:
-            reason = training.why_train(recipe, **wanted)
+            reason = plan.why_train()
             if reason is None:
                 return store.load_fit(folder, name)
         except DataError:
             reason = "the existing fit is damaged"
         self.on_step(f"Training {name}{of}, up to era {recipe.last_era}: {reason}.")
         training.train(
-            recipe, **wanted, model_name=self.model.name,
-            on_progress=lambda x, *done: self.on_progress(f"{x}{of}", *done),
-        )  # fmt: skip
+            plan, on_progress=lambda x, *done: self.on_progress(f"{x}{of}", *done)
+        )
         return store.load_fit(folder, name)
 
     def _blocks(

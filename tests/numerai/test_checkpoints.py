@@ -22,7 +22,7 @@ from sklearn_era.numerai.config import load_config
 from sklearn_era.numerai.data import read_columns, read_features
 from sklearn_era.numerai.errors import DataError
 from sklearn_era.numerai.store import load_fit
-from sklearn_era.numerai.training import gain_settings, read_checkpoint, why_train
+from sklearn_era.numerai.training import FitPlan, gain_settings, read_checkpoint
 
 GAIN = {"split_criterion": "gain", "max_features": 0.5, "colsample_bytree": 0.7}
 
@@ -288,32 +288,34 @@ def test_fits_of_the_version_before(tmp_path, monkeypatch, version):
     toml.write_text(toml.read_text().replace("purge = 3", "purge = 8"))
     config, workspace = load_config(toml)
     settings = config.models[0].members[0].train
-    known = {"files": [workspace.newest("train")], "version": config.data.version}
-    sets = read_features(workspace.newest("features"))
-    known["features"] = sets.features("all")
-    live = read_columns(workspace.newest("live"), known["features"])
+    features = read_features(workspace.newest("features")).features("all")
+    files = [workspace.newest("train")]
+
+    def plan(settings, name="model"):
+        of = {"name": name, "version": config.data.version}
+        return FitPlan(settings, files, features, folder, **of)
+
+    live = read_columns(workspace.newest("live"), features)
     recorded = json.loads((root / "recorded.json").read_text())
     for name, wanted in (("model", settings), ("gain", *gain_settings([settings]))):
         model, record = load_fit(folder, name)
         assert model.predict(live[record.features]).tolist() == recorded[name]
         assert (record.last_era, record.n_rows, record.n_trees) == ("0011", 220, 0)
-        assert why_train(wanted, folder, name, **known) is None
+        assert plan(wanted, name).why_train() is None
     told, expected = [], load_fit(folder, "model")[0]
     for suffix in ("json", "era"):
         (folder / f"model.{suffix}").rename(folder / f"before.{suffix}")
-    known["on_progress"] = lambda *x: told.append(x)
-    training.train(settings, folder=folder, **known)
-    del known["on_progress"]
+    training.train(plan(settings), on_progress=lambda *x: told.append(x))
     assert [n_trees for stage, n_trees, _ in told if stage == "model"] == [8, 9, 10]
     helper.assert_same_model(load_fit(folder, "model")[0], expected)
     # A parameter that this version added has its default in both.
     record = json.loads((folder / "before.json").read_text())
     del record["parameters"]["min_era_coverage"]
     (folder / "before.json").write_text(json.dumps(record))
-    assert why_train(settings, folder, "before", **known).endswith(" to 0.5")
+    assert plan(settings, "before").why_train().endswith(" to 0.5")
     kept = {k: v for k, v in settings.parameters.items() if k != "min_era_coverage"}
     settings = settings.model_copy(update={"parameters": kept})
-    assert why_train(settings, folder, "before", **known) is None
+    assert plan(settings, "before").why_train() is None
 
 
 def test_the_mark_of_a_complete_model_of_the_version_before_is_none(tmp_path):
