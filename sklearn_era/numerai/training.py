@@ -196,10 +196,10 @@ def _read_binned(paths: Sequence[Path], features: list[str], **options: Any) -> 
             return BinnedDataset.from_parquet(paths, **options)
     except DataError:
         for path in paths:  # raises for a damaged file
-            columns = data.open_columns(path)
-            data.check_has(path, features, columns.names)
+            file = data.EraFile(path)
+            file.check_numeric(features)
             with data.decoding(path):
-                deque(columns.iter_batches(features), maxlen=0)
+                deque(file.columns.iter_batches(features), maxlen=0)
         raise
 
 
