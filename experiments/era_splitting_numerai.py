@@ -22,7 +22,7 @@ from experiments import _era_splitting as delise
 from experiments.common import bars, find_data_file, summarize
 from sklearn_era.environments import time_blocks
 from sklearn_era.metrics import era_scores
-from sklearn_era.numerai.data import open_columns, read_features, read_rows
+from sklearn_era.numerai.data import EraFile, read_features, read_rows
 
 TITLE = "DeLise (2023), table 3: Numerai, correlation by era"
 DATA_FILES = ("train.parquet", "features.json")
@@ -100,7 +100,7 @@ def _read(train: Path, features: Path) -> Rows:
     cyrus = [x for x in metadata.targets if re.fullmatch(r"target_cyrus\w*_20", x)]
     validation = train.with_name(train.name.replace("train", "validation"))
     files = [train, *([validation] if validation.is_file() else [])]
-    known = {x for file in files for x in open_columns(file).read_distinct("era")[0]}
+    known = {x for file in files for x in EraFile(file).read_eras()[0]}
     weeks = {label: int(label) for label in sorted(known)[::_EVERY]}
     frame, y, labels = read_rows(files, names, [*cyrus, *metadata.targets][0], weeks)
     return Rows(frame.to_numpy(), y, labels, time_blocks(labels, 5))

@@ -55,14 +55,12 @@ def read_features(path: Path) -> FeatureMetadata:
     return metadata
 
 
-def check_parquet(path: Path, live: bool = False, needs_era: bool = True) -> list[str]:
-    """Return a file's column names; raise DataError if ids or eras are damaged or, in a
-    live file, any column is.
-    """
+def check_parquet(path: Path, live: bool = False, needs_era: bool = True) -> None:
+    """Raise DataError if ids or eras are damaged or, in a live file, any column is."""
     names = read_column_names(path)
+    if needs_era:
+        check_has(path, ["era"], names)
     has_era = ["era"] if "era" in names else []
-    if needs_era and not has_era:
-        raise DataError(f"{path} has no column 'era'.")
     key, table = _read(path, None if live else has_era)
     if not table.num_rows:
         raise DataError(f"{path} has no rows. {ADVICE}")
@@ -74,11 +72,10 @@ def check_parquet(path: Path, live: bool = False, needs_era: bool = True) -> lis
         raise DataError(f"{path} has {n:,} duplicate ids (first: {twice}). {ADVICE}")
     if live and len(eras) > 1:
         raise DataError(f"{path} has {len(eras):,} eras, but a live file has one.")
-    check_eras(eras, path, numbered=not live)
-    return names
+    _check_eras(eras, path, numbered=not live)
 
 
-def check_eras(eras: Iterable[Any], path: Path, *, numbered: bool) -> None:
+def _check_eras(eras: Iterable[Any], path: Path, *, numbered: bool) -> None:
     """Raise DataError unless all eras are text, of four digits if `numbered`."""
     form = " of four digits, like '0575'" if numbered else ""
     pattern = "[0-9]{4}" if numbered else ".+"
@@ -154,50 +151,75 @@ def _read(path: Path, columns: Sequence[str] | None) -> tuple[str, Any]:
         return key, table
 
 
-def open_columns(path: Path) -> ParquetColumns:
-    """Return a Parquet file, opened for reading by column; no rows are read yet."""
-    read_column_names(path)  # raises if the file is damaged
-    with decoding(path, "{shown} has no rows: download it again."):
-        return ParquetColumns(path)
+class EraFile:
+    """A Parquet file with rows by era, to be read by column; no rows are read yet."""
 
+    def __init__(self, path: Path) -> None:
+        with decoding(path):
+            self.columns = ParquetColumns(path)
+        self.path = path
 
-def era_runs(columns: ParquetColumns, path: Path) -> list[EraRun]:
-    """Return the rows of each era, in the order of the file; DataError if scattered."""
-    labels, index = _read_eras(columns, path)
-    starts = np.flatnonzero(np.diff(index, prepend=-1)).tolist()
-    in_order = [labels[i] for i in index[starts]]
-    if len(in_order) > len(labels):
-        twice = next(x for i, x in enumerate(in_order) if x in in_order[:i])
-        text = f"{path}: the rows of era {twice!r} are not contiguous"
-        raise DataError(f"{text}: sort the file by era, or download it again.")
-    return list(map(EraRun, in_order, starts, [*starts[1:], index.size]))
+    def check_numeric(self, names: Sequence[str], argument: str = "features") -> None:
+        """Raise DataError unless these columns exist and are numeric."""
+        check_has(self.path, names, self.columns.names)
+        with decoding(self.path, "{reason}."):
+            self.columns.check_numeric([*names], argument)
 
+    def read_numbers(self, name: str) -> NDArray[np.float64]:
+        """Return a column of numbers, NaN if missing; DataError if any is infinite."""
+        self.check_numeric([name], "column")
+        with decoding(self.path):
+            values = self.columns.read_numbers(name, "column")
+        if n := np.isinf(values).sum():
+            text = f"{self.path}: column {name!r} is infinite in {n:,} rows"
+            raise DataError(f"{text}: download the file again.")
+        return values
 
-def read_blocks(
-    columns: ParquetColumns, path: Path, features: Sequence[str], runs: Sequence[EraRun]
-) -> Iterator[NDArray[Any]]:
-    """Yield the features of each era, of shape (n_rows_of_era, n_features), in Fortran
-    order: int8 if all features are, else float64 with NaN. `runs` are in file order.
-    """
-    names = list(features)
-    check_has(path, names, columns.names)
-    with decoding(path, "{reason}."):
-        columns.check_numeric(names)
-    wanted = np.zeros(columns.n_rows, dtype=bool)
-    for run in runs:
-        wanted[run.start : run.stop] = True
-    parts = []
-    with decoding(path):
-        for first, batch in columns.iter_batches(names, wanted):
-            for run in runs:
-                start = max(run.start, first)
-                stop = min(run.stop, first + batch.num_rows)
-                if start < stop:
-                    part = batch.slice(start - first, stop - start)
-                    parts.append(np.array([columns.values(part, x) for x in names]))
-                    if stop == run.stop:
-                        yield np.concatenate(parts, axis=1).T
-                        parts = []
+    def read_eras(self) -> tuple[list[str], NDArray[np.intp]]:
+        """Return the distinct eras, and for each row the index of its era."""
+        check_has(self.path, ["era"], self.columns.names)
+        with decoding(self.path):
+            distinct, index = self.columns.read_distinct("era")
+        labels = distinct.tolist()
+        missing = [None] if (index < 0).any() else []
+        _check_eras([*labels, *missing], self.path, numbered=True)
+        return labels, index
+
+    def runs(self) -> list[EraRun]:
+        """Return the rows of each era, in the file's order; DataError if scattered."""
+        labels, index = self.read_eras()
+        starts = np.flatnonzero(np.diff(index, prepend=-1)).tolist()
+        in_order = [labels[i] for i in index[starts]]
+        if len(in_order) > len(labels):
+            twice = next(x for i, x in enumerate(in_order) if x in in_order[:i])
+            text = f"{self.path}: the rows of era {twice!r} are not contiguous"
+            raise DataError(f"{text}: sort the file by era, or download it again.")
+        return list(map(EraRun, in_order, starts, [*starts[1:], index.size]))
+
+    def blocks(
+        self, features: Sequence[str], runs: Sequence[EraRun]
+    ) -> Iterator[NDArray[Any]]:
+        """Yield the features of each era, of shape (n_rows_of_era, n_features), in
+        Fortran order: int8 if all features are, else float64 with NaN. `runs` are in
+        file order.
+        """
+        names, columns = list(features), self.columns
+        self.check_numeric(names)
+        wanted = np.zeros(columns.n_rows, dtype=bool)
+        for run in runs:
+            wanted[run.start : run.stop] = True
+        parts = []
+        with decoding(self.path):
+            for first, batch in columns.iter_batches(names, wanted):
+                for run in runs:
+                    start = max(run.start, first)
+                    stop = min(run.stop, first + batch.num_rows)
+                    if start < stop:
+                        part = batch.slice(start - first, stop - start)
+                        parts.append(np.array([columns.values(part, x) for x in names]))
+                        if stop == run.stop:
+                            yield np.concatenate(parts, axis=1).T
+                            parts = []
 
 
 def read_rows(
@@ -206,11 +228,10 @@ def read_rows(
     """Return features, targets and era labels (from `eras`) of rows with a target."""
     parts = dict[str, Any]()
     for path in files:
-        columns = open_columns(path)
-        runs = [run for run in era_runs(columns, path) if run.label in eras]
-        targets = columns.read_numbers(target, "target")
-        blocks = read_blocks(columns, path, features, runs)
-        for run, block in zip(runs, blocks, strict=True):
+        file = EraFile(path)
+        runs = [run for run in file.runs() if run.label in eras]
+        targets = file.read_numbers(target)
+        for run, block in zip(runs, file.blocks(features, runs), strict=True):
             y = targets[run.start : run.stop]
             has = ~np.isnan(y)
             parts[run.label] = block[has], y[has], np.full(has.sum(), eras[run.label])
@@ -225,13 +246,9 @@ def select_eras(files: Sequence[Path], fit: TrainSection) -> tuple[dict[str, int
     """
     counts: dict[str, list[int]] = {}
     for path in files:
-        columns = open_columns(path)
-        check_has(path, [fit.target], columns.names)
-        with decoding(path, "{reason}."):
-            columns.check_numeric([fit.target], "target")
-        with decoding(path):
-            has_target = ~np.isnan(columns.read_labels(fit.target))
-        found, index = _read_eras(columns, path, numbered=True)
+        file = EraFile(path)
+        has_target = ~np.isnan(file.read_numbers(fit.target))
+        found, index = file.read_eras()
         # By era, the numbers of rows without and with a target.
         n_rows = np.bincount(2 * index + has_target, minlength=2 * len(found))
         in_file = dict(zip(found, n_rows.reshape(-1, 2).tolist(), strict=True))
@@ -270,20 +287,6 @@ def select_eras(files: Sequence[Path], fit: TrainSection) -> tuple[dict[str, int
         groups = np.array_split(taken, fit.era_groups)
         labels = {str(x): group for group, eras in enumerate(groups) for x in eras}
     return labels, sum(counts[label][0] for label in chosen)
-
-
-def _read_eras(
-    columns: ParquetColumns, path: Path, *, numbered: bool = False
-) -> tuple[list[str], NDArray[np.intp]]:
-    """Return the distinct eras of a file, and for each row the index of its era."""
-    if "era" not in columns.names:
-        raise DataError(f"{path} has no column 'era': download it again.")
-    with decoding(path):
-        distinct, index = columns.read_distinct("era")
-    labels = distinct.tolist()
-    missing = [None] if (index < 0).any() else []
-    check_eras([*labels, *missing], path, numbered=numbered)
-    return labels, index
 
 
 def make_submission(predictions: "pd.Series[Any]", shown: str = "") -> pd.DataFrame:

@@ -1,7 +1,7 @@
 """Exceptions, each with an exit code; a message has the problem and the remedy."""
 
 import warnings
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection
 from difflib import get_close_matches
 
 
@@ -49,11 +49,6 @@ class ExportError(NumeraiError, exit_code=7):
 def warn(text: str) -> None:
     """Issue a UserWarning, which the command line prints on one line."""
     warnings.warn(text, UserWarning, stacklevel=3)
-
-
-def first_names(names: Sequence[str]) -> str:
-    """Return the first five names, joined for a message."""
-    return ", ".join(names[:5]) + (", …" if len(names) > 5 else "")
 
 
 def alternatives(

@@ -21,12 +21,13 @@ from typing import Any
 
 from sklearn._loss.link import IdentityLink
 
+from sklearn_era._warnings import listed
 from sklearn_era.interop import to_lightgbm_text
 from sklearn_era.numerai import errors
 from sklearn_era.numerai.api import CREATED, GRANT, Numerai, Query
 from sklearn_era.numerai.config import Model
 from sklearn_era.numerai.data import decoding
-from sklearn_era.numerai.errors import DataError, ExportError, first_names
+from sklearn_era.numerai.errors import DataError, ExportError
 from sklearn_era.numerai.export_check import PortableCheck, check_portable_model
 from sklearn_era.numerai.files import Record, file_sha256, utc_now, write_whole
 from sklearn_era.numerai.http import SITE, redact
@@ -283,7 +284,7 @@ def _predictor(part: WeightedFit) -> _Call:
         if fitted != [*names]:
             raise ValueError(
                 "feature_names are not the columns that it was fitted to, in that "
-                f"order ({first_names(fitted)}); leave feature_names out."
+                f"order ({listed(fitted)}); leave feature_names out."
             )
     except (TypeError, ValueError) as error:
         raise ExportError(f"The model cannot be exported: {error}") from error

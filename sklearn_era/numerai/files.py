@@ -10,12 +10,12 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Self
 
+import filelock
 import numpy as np
 from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from sklearn_era._files import make_folder, put_in_place
-from sklearn_era._optional import import_optional
 from sklearn_era.numerai.errors import BusyError, DataError, warn
 
 
@@ -172,7 +172,6 @@ def plain(value: Any) -> Any:
 @contextmanager
 def lock(path: Path, what: str, *, wait: float = 0.0) -> Iterator[None]:
     """Hold a lock file; BusyError if another run still has it after `wait` seconds."""
-    filelock = import_optional("filelock", extra="numerai")
     own = filelock.FileLock(path, timeout=wait)
     try:
         path.parent.mkdir(parents=True, exist_ok=True)

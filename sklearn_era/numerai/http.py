@@ -20,8 +20,10 @@ from io import BytesIO
 from typing import Any, TypeVar
 from urllib.parse import urljoin, urlsplit
 
+import requests
+import urllib3
+
 from sklearn_era._files import printable
-from sklearn_era._optional import import_optional
 from sklearn_era.numerai.errors import ApiError
 
 _T = TypeVar("_T")
@@ -148,7 +150,6 @@ class Http:
         raise HttpFailure(f"{peer} {late}.", transient=True, unclear=True)
 
     def _send(self, method: str, url: str, headers: Any, **body: Any) -> Any:
-        requests = import_optional("requests", extra="numerai")
         ours = {"Accept-Encoding": "identity", "Connection": "close"}
         headers = {"User-Agent": "sklearn-era", **ours, **headers}
         # Not by the session: it would follow redirects, turning a post into a get that
@@ -156,7 +157,7 @@ class Http:
         with requests.Session() as session:
             # No proxy to this machine itself.
             session.trust_env = not is_loopback(url)
-            given = session.merge_environment_settings(url, {}, True, None, None)
+            given: Any = session.merge_environment_settings(url, {}, True, None, None)
             request = requests.Request(method, url, headers, **body).prepare()
             return session.get_adapter(url).send(request, timeout=self.timeout, **given)
 
@@ -192,9 +193,7 @@ class Http:
 
     def _classified(self, peer: str, call: Callable[[], _T]) -> _T:
         """Return a call's result; raise network errors as `HttpFailure` instead."""
-        errors = import_optional("requests", extra="numerai").exceptions
-        below = import_optional("urllib3", extra="numerai").exceptions
-        passing = False
+        errors, below, passing = requests.exceptions, urllib3.exceptions, False
         try:
             return call()
         except (TimeoutError, errors.Timeout, below.TimeoutError):

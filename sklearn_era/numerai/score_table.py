@@ -4,19 +4,18 @@ from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
-from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from sklearn_era._tables.parquet import ParquetColumns
+from sklearn_era._warnings import listed
 from sklearn_era.metrics import EraScoreForecast, EraScores
 from sklearn_era.metrics._aggregation import aggregate
 from sklearn_era.numerai import data, metrics
 from sklearn_era.numerai.config import Workspace, horizon_of
-from sklearn_era.numerai.errors import DataError, first_names
+from sklearn_era.numerai.errors import DataError
 
 EXAMPLE = "example predictions"
 MIN_SHARE = 1 - metrics.MAX_MISSING_SHARE  # of an era's rows, else no score
@@ -91,25 +90,14 @@ def read_others(
             skipped[use] = f"there is no {name} file; download it."
         elif column not in (known := data.read_column_names(path)):
             others = [x for x in known if x not in ("id", "era", "data_type")]
-            text = f"{path} has no column {column!r}; it has {first_names(others)}."
+            text = f"{path} has no column {column!r}; it has {listed(others)}."
             skipped[use] = text
         else:
             ids = data.read_columns(path, []).index
             if not ids.is_unique:
                 raise DataError(f"{path} has duplicate ids: download it again.")
-            found[use] = pd.Series(read_numbers(path, column)[1], index=ids)
+            found[use] = pd.Series(data.EraFile(path).read_numbers(column), index=ids)
     return found, skipped
-
-
-def read_numbers(path: Path, name: str) -> tuple[ParquetColumns, NDArray[np.float64]]:
-    """Return a file, opened, and a column of numbers in it; missing values are NaN."""
-    columns = data.open_columns(path)
-    with data.decoding(path, "Cannot validate on {shown}: {reason}."):
-        columns.check_has(name, "column")
-        values = columns.read_numbers(name, "column")
-        if n := np.isinf(values).sum():
-            raise ValueError(f"{name!r} is infinite in {n:,} rows")
-    return columns, values
 
 
 class Row:
@@ -244,7 +232,7 @@ def _remarks(scores: Mapping[str, EraScores], *, of_model: bool) -> list[str]:
         if undefined:
             remarks.append(
                 f"{metric} is undefined in {len(undefined)} of {one.eras.size} eras "
-                f"({first_names(undefined)}), where all predictions or all targets are "
+                f"({listed(undefined)}), where all predictions or all targets are "
                 "equal, or neutralization leaves nothing."
             )
     corr = scores["corr"].scores[~np.isnan(scores["corr"].scores)]

@@ -5,7 +5,6 @@ from contextlib import suppress
 from functools import cache, cached_property
 from math import isfinite, nan
 from pathlib import Path
-from typing import Any
 
 from sklearn_era.numerai import config, data, export, report, store, submit, training
 from sklearn_era.numerai.api import Numerai
@@ -70,22 +69,30 @@ class Steps:
 
     def reasons_to_train(self, model: Model, restart: bool = False) -> dict[str, str]:
         """Return, by fit to train, the reason: how it differs from its settings."""
-        why = (lambda *_: "as requested") if restart else self._why_train
-        reasons = {_spell(model, x): why(model, x) for x in model.members}
+        reasons = {
+            _spell(model, x): "as requested" if restart else self._why_train(model, x)
+            for x in model.members
+        }
         return {shown: reason for shown, reason in reasons.items() if reason}
 
     def _why_train(self, model: Model, member: BlendMember) -> str | None:
         """Return why to train a fit, or None. Without features.json, the only reason is
         that the fit's record is missing.
         """
-        folder, fit = self.workspace.model_dir(model.name), member.train
         if self.workspace.newest("features") is None:
+            folder = self.workspace.model_dir(model.name)
             is_there = (folder / f"{member.name}.json").exists()
             return None if is_there else "not trained yet"
-        purge = self.config.validation.purge_of(fit.target)
-        of: dict[str, Any] = {"files": fit.files, "features": self.features_of(fit)}
-        of |= {"version": self.workspace.version, "purge": purge}
-        return training.why_train(fit, folder, member.name, **of)
+        return self._plan(model, member).why_train()
+
+    def _plan(self, model: Model, member: BlendMember) -> training.FitPlan:
+        fit, workspace = member.train, self.workspace
+        return training.FitPlan(
+            fit, [workspace.newest(name) or Path(name) for name in fit.files],
+            self.features_of(fit), workspace.model_dir(model.name), name=member.name,
+            model_name=model.name, version=workspace.version,
+            purge=self.config.validation.purge_of(fit.target),
+        )  # fmt: skip
 
     def train(self, model: Model, *, restart: bool = False) -> None:
         """Train the members of a model that are missing or out of date."""
@@ -96,15 +103,10 @@ class Steps:
                 if (shown := _spell(model, member)) not in reasons:
                     continue
                 self.reporter.step(f"Training {shown}: {reasons[shown]}.")
-                record = training.train(
-                    member.train,
-                    files=[self.workspace.need(name) for name in member.train.files],
-                    features=self.features_of(member.train), restart=restart,
-                    folder=self.workspace.model_dir(model.name), name=member.name,
-                    model_name=model.name, version=self.workspace.version,
-                    purge=self.config.validation.purge_of(member.train.target),
-                    on_progress=self.reporter.progress,
-                )  # fmt: skip
+                for name in member.train.files:
+                    self.workspace.need(name)
+                plan, on_progress = self._plan(model, member), self.reporter.progress
+                record = training.train(plan, restart=restart, on_progress=on_progress)
                 self.reporter.step(
                     f"Trained {shown} for {record.target} on {record.n_rows:,} rows of "
                     f"{record.n_eras:,} eras ({record.first_era} to {record.last_era}) "

@@ -22,11 +22,12 @@ from numpy.typing import NDArray
 from pydantic import Field, field_validator
 
 from sklearn_era._files import make_folder, put_in_place
+from sklearn_era._warnings import listed
 from sklearn_era.ensemble import HistGradientBoostingRegressor as Regressor
 from sklearn_era.model_files import ModelFileError, load_model, save_model
-from sklearn_era.numerai import data, errors
+from sklearn_era.numerai import data
 from sklearn_era.numerai.config import Model
-from sklearn_era.numerai.errors import DataError, NoModelError, SubmissionError
+from sklearn_era.numerai.errors import DataError, NoModelError, SubmissionError, warn
 from sklearn_era.numerai.files import Record, file_sha256, plain, utc_now
 from sklearn_era.numerai.metrics import gaussianize, neutralize_ranks, rank_normalize
 
@@ -243,15 +244,14 @@ def predict_live(
 ) -> "pd.Series[float]":  # fmt: skip
     """Return the live era's ranks by id; neutralized if there are `neutralizers`."""
     for trained in {record.version for record in records} - {version}:
-        errors.warn(
+        warn(
             f"The model was trained on {trained}, but the live data are {version}: "
             "features of the same name may differ in meaning. Train the model again."
         )
     data.check_parquet(live, live=True)
     features = blend.features
     frame = data.read_columns(live, list(dict.fromkeys([*features, *neutralizers])))
-    with data.decoding(live, "{reason}."):
-        data.open_columns(live).check_numeric([*frame])
+    data.EraFile(live).check_numeric([*frame])
     _check_values(frame[features], records)
     block = frame[features].to_numpy()
     predictions = [part.predict(block, features) for part in blend.fits]
@@ -280,7 +280,7 @@ def _check_values(live: pd.DataFrame, records: Sequence[ModelRecord]) -> None:
         first = live.loc[odd[names[0]], names[0]].iloc[0]
         raise DataError(
             f"Live data have {odd.to_numpy().sum():,} values that training never had, "
-            f"in {len(names):,} features ({errors.first_names(names)}; {names[0]} has "
+            f"in {len(names):,} features ({listed(names)}; {names[0]} has "
             f"{first!s}): outside of 0 to {_LARGEST_VALUE}, or missing. Download the "
             "file again, or train on data with such values."
         )

@@ -17,7 +17,6 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
-from os import PathLike
 from pathlib import Path
 from typing import Any
 
@@ -57,32 +56,69 @@ _ERA_PARAMETERS = {"split_criterion", "min_samples_per_era", "min_era_coverage"}
 _ERA_PARAMETERS |= {"min_gain_share", "era_weighting", "leaf_shrinkage", "era_effects"}
 
 _N_FOLDS = 3  # of an average
-_File = str | PathLike[str]
+
+
+@dataclass(frozen=True)
+class FitPlan:
+    """A fit to be trained: its settings, its data, and where it is saved."""
+
+    settings: TrainSection
+    files: Sequence[Path]
+    features: list[str]
+    folder: Path
+    name: str = "model"
+    model_name: str = ""
+    version: str = ""
+    purge: int = 0  # weeks, in the folds of an average
+
+    def record(self) -> store.ModelRecord:
+        """Return the record of the fit, with all that is known before data are read."""
+        own = self.settings
+        asked = own.model_dump(exclude={"first_era", "last_era", "files"})
+        asked["purge_of_folds"] = self.purge
+        if own.estimator != "auto":  # these two concern averages only
+            asked |= {"purge_of_folds": 0, "time_budget": 0.0}
+        return store.ModelRecord(
+            **asked, era_bounds=(own.first_era or None, own.last_era or None),
+            files=[file.name for file in self.files], features=self.features,
+            model_name=self.model_name, version=self.version, sha256="",
+        )  # fmt: skip
+
+    def why_train(self) -> str | None:
+        """Return why to train the fit: how it differs from the trained one, or that it
+        was interrupted; None if there is no need.
+        """
+        wanted = self.record()
+        with suppress(DataError):  # training warns of it
+            checkpoint = read_checkpoint(self.folder / f"checkpoint-{self.name}")
+            if checkpoint is not None and not store.differences(checkpoint.fit, wanted):
+                return f"interrupted training resumes after tree {checkpoint.n_trees:,}"
+        try:
+            trained = store.read_record(self.folder, self.name)
+        except NoModelError:
+            return "not trained yet"
+        return "; ".join(store.differences(trained, wanted)) or None
 
 
 def train(
-    settings: TrainSection, *, files: Sequence[_File], features: Sequence[str],
-    folder: _File, name: str = "model", model_name: str = "", version: str = "",
-    purge: int = 0, restart: bool = False,
+    plan: FitPlan, *, restart: bool = False,
     on_progress: Callable[[str, int, int], None] = lambda *_: None,
 ) -> store.ModelRecord:  # fmt: skip
     """Train and save a fit; return its record. Resume from the last checkpoint, to the
-    same bits, unless `restart`; an average, whose folds purge `purge` weeks, starts
-    over. `on_progress` counts features at the stage "reading", then trees at `name`.
+    same bits, unless `restart`; an average starts over. `on_progress` counts features
+    at the stage "reading", then trees at the fit's name.
     """
-    folder, paths, features = Path(folder), [Path(file) for file in files], [*features]
+    settings, features, name = plan.settings, plan.features, plan.name
     if not 0 < len({*features} - {settings.target}) == len(features):
         raise ConfigError("features must name each column once, and not the target.")
-    estimator = make_estimator(settings, features)
-    of = {"version": version, "model_name": model_name, "purge_of_folds": purge}
-    asked = _request(settings, paths, features, **of)
-    eras, n_unlabelled = data.select_eras(paths, settings)
+    estimator, asked = make_estimator(settings, features), plan.record()
+    eras, n_unlabelled = data.select_eras(plan.files, settings)
     on_progress("reading", 0, len(features))
     found: dict[str, Any] = {"first_era": min(eras), "last_era": max(eras)}
     found |= {"n_eras": len(eras), "n_rows_without_target": n_unlabelled}
     if settings.estimator == "auto":
-        average = make_average(estimator, settings, len(eras), purge)
-        X, y, labels = data.read_rows(paths, features, settings.target, eras)
+        average = make_average(estimator, settings, len(eras), plan.purge)
+        X, y, labels = data.read_rows(plan.files, features, settings.target, eras)
         on_progress("reading", len(features), len(features))
         on_progress(name, 0, 1)
         with _naming_table(settings):
@@ -91,9 +127,10 @@ def train(
         digest = arrays_digest({"X": X.to_numpy(), "y": y, "eras": labels})
         found |= {"n_rows": y.size, "data_fingerprint": digest}
         found["features_with_missing"] = X.columns[X.isna().any()].tolist()
-        return store.save_fit(folder, name, average, asked.model_copy(update=found))
+        record = asked.model_copy(update=found)
+        return store.save_fit(plan.folder, name, average, record)
     dataset = _read_binned(
-        paths, features, target=settings.target, max_bins=estimator.max_bins,
+        plan.files, features, target=settings.target, max_bins=estimator.max_bins,
         random_state=settings.random_state, keep_eras=eras,
         on_progress=partial(on_progress, "reading"),
     )  # fmt: skip
@@ -107,7 +144,7 @@ def train(
     record = asked.model_copy(update=found)
     due = range(0, estimator.max_iter, settings.checkpoint_every)
     on_tree = partial(on_progress, name)
-    own = Checkpoints(folder / f"checkpoint-{name}", record, due, on_tree)
+    own = Checkpoints(plan.folder / f"checkpoint-{name}", record, due, on_tree)
     if not restart:
         estimator = own.resume(estimator)
     estimator._follower = own
@@ -115,7 +152,7 @@ def train(
         estimator.fit(dataset)
     on_progress(name, estimator.max_iter, estimator.max_iter)
     estimator.set_params(warm_start=False)
-    record = store.save_fit(folder, name, estimator, record)
+    record = store.save_fit(plan.folder, name, estimator, record)
     (own.folder / _DOCUMENT).unlink(missing_ok=True)  # without it: no checkpoint
     shutil.rmtree(own.folder, ignore_errors=True)
     return record
@@ -159,30 +196,11 @@ def _read_binned(paths: Sequence[Path], features: list[str], **options: Any) -> 
             return BinnedDataset.from_parquet(paths, **options)
     except DataError:
         for path in paths:  # raises for a damaged file
-            columns = data.open_columns(path)
-            data.check_has(path, features, columns.names)
+            file = data.EraFile(path)
+            file.check_numeric(features)
             with data.decoding(path):
-                deque(columns.iter_batches(features), maxlen=0)
+                deque(file.columns.iter_batches(features), maxlen=0)
         raise
-
-
-def why_train(
-    settings: TrainSection, folder: Path, name: str, *, files: Sequence[_File],
-    features: Sequence[str], version: str, purge: int = 0,
-) -> str | None:  # fmt: skip
-    """Return why to train a fit: how it differs from the configured one, or that it was
-    interrupted; None if there is no need.
-    """
-    wanted = _request(settings, files, features, version=version, purge_of_folds=purge)
-    with suppress(DataError):  # training warns of it
-        checkpoint = read_checkpoint(folder / f"checkpoint-{name}")
-        if checkpoint is not None and not store.differences(checkpoint.fit, wanted):
-            return f"interrupted training resumes after tree {checkpoint.n_trees:,}"
-    try:
-        trained = store.read_record(folder, name)
-    except NoModelError:
-        return "not trained yet"
-    return "; ".join(store.differences(trained, wanted)) or None
 
 
 def gain_settings(fits: Sequence[TrainSection]) -> list[TrainSection]:
@@ -237,18 +255,6 @@ def fingerprint(dataset: BinnedDataset) -> str:
     if dataset.eras is not None:
         arrays["eras"] = dataset.eras.codes
     return arrays_digest(arrays)
-
-
-def _request(
-    settings: TrainSection, files: Sequence[_File], features: Sequence[str], **of: Any
-) -> store.ModelRecord:
-    """Return the record of a fit, with all that is known before data are read."""
-    asked = settings.model_dump(exclude={"first_era", "last_era"}) | of
-    if settings.estimator != "auto":  # these two concern averages only
-        asked |= {"purge_of_folds": 0, "time_budget": 0.0}
-    asked["era_bounds"] = settings.first_era or None, settings.last_era or None
-    asked["files"] = [Path(file).name for file in files]
-    return store.ModelRecord(**asked, features=list(features), sha256="")
 
 
 class Checkpoint(Record):

@@ -15,11 +15,11 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-from sklearn_era._tables.parquet import ParquetColumns
+from sklearn_era._warnings import listed
 from sklearn_era.model_selection import EraWalkForwardSplit
 from sklearn_era.numerai import data, metrics, score_table, store, training
 from sklearn_era.numerai.config import Config, Model, TrainSection, Workspace
-from sklearn_era.numerai.errors import DataError, first_names
+from sklearn_era.numerai.errors import DataError
 from sklearn_era.numerai.score_table import EXAMPLE, Fold, ScoredEra
 
 MODEL, GAIN = "model", "gain"
@@ -30,8 +30,7 @@ _MIN_HELD_OUT = 4  # eras, else walk forward
 class Source(NamedTuple):
     """A file, opened, and its eras with known targets, in order, by label."""
 
-    path: Path
-    columns: ParquetColumns
+    file: data.EraFile
     eras: dict[str, ScoredEra]
 
 
@@ -185,35 +184,32 @@ class Validation:
             alone = recipe.model_copy(update={"era_groups": 0})
             groups = min(groups, len(data.select_eras(files, alone)[0]))
             recipe = recipe.model_copy(update={"era_groups": groups})
-        wanted: dict[str, Any] = {
-            "folder": folder, "name": name, "files": files,
-            "features": self.metadata.features(recipe.feature_set),
-            "version": self.config.data.version,
-            "purge": self.config.validation.purge_of(recipe.target),
-        }  # fmt: skip
+        plan = training.FitPlan(
+            recipe, files, self.metadata.features(recipe.feature_set), folder,
+            name=name, model_name=self.model.name, version=self.config.data.version,
+            purge=self.config.validation.purge_of(recipe.target),
+        )  # fmt: skip
         try:
-            reason = training.why_train(recipe, **wanted)
+            reason = plan.why_train()
             if reason is None:
                 return store.load_fit(folder, name)
         except DataError:
             reason = "the existing fit is damaged"
         self.on_step(f"Training {name}{of}, up to era {recipe.last_era}: {reason}.")
         training.train(
-            recipe, **wanted, model_name=self.model.name,
-            on_progress=lambda x, *done: self.on_progress(f"{x}{of}", *done),
-        )  # fmt: skip
+            plan, on_progress=lambda x, *done: self.on_progress(f"{x}{of}", *done)
+        )
         return store.load_fit(folder, name)
 
     def _blocks(
         self, fold: Fold, names: list[str]
     ) -> Iterator[tuple[Path, ScoredEra, pd.DataFrame]]:
         """Yield, for each era of a fold, its file's path, the era and its features."""
-        for path, file, eras in self.sources.values():
+        for file, eras in self.sources.values():
             inside = [era for label, era in eras.items() if fold.has(label)]
-            runs = [era.run for era in inside]
-            blocks = data.read_blocks(file, path, names, runs) if runs else ()
+            blocks = file.blocks(names, [era.run for era in inside]) if inside else ()
             for era, block in zip(inside, blocks, strict=True):
-                yield path, era, pd.DataFrame(block, columns=names, copy=False)
+                yield file.path, era, pd.DataFrame(block, columns=names, copy=False)
 
     def _ranks(self, blend: store.Blend, block: pd.DataFrame, by: list[str]) -> Any:
         """Return the ranks that would be submitted; equal ranks are not neutralized."""
@@ -227,11 +223,9 @@ class Validation:
         """Open a file once; return it with its eras that have known targets."""
         if name in self.sources:
             return self.sources[name]
-        path = self.workspace.need(name)
-        columns, targets = score_table.read_numbers(path, self.target)
-        runs = data.era_runs(columns, path)
-        data.check_eras([run.label for run in runs], path, numbered=True)
-        ids = data.read_columns(path, []).index if self.others else None
+        file = data.EraFile(self.workspace.need(name))
+        targets, runs = file.read_numbers(self.target), file.runs()
+        ids = data.read_columns(file.path, []).index if self.others else None
         others = {use: x.reindex(ids).to_numpy() for use, x in self.others.items()}
         eras, too_few = {}, []
         for run in runs:
@@ -244,11 +238,11 @@ class Validation:
                 too_few.append(run.label)
         if too_few:
             self.notes.append(
-                f"{len(too_few)} eras of {path.name} were left out: fewer than "
+                f"{len(too_few)} eras of {file.path.name} were left out: fewer than "
                 f"{least:.0%} of their rows have {self.target!r}: "
-                f"{first_names(too_few)}."
+                f"{listed(too_few)}."
             )
-        self.sources[name] = Source(path, columns, eras)
+        self.sources[name] = Source(file, eras)
         return self.sources[name]
 
 

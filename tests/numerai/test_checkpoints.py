@@ -4,10 +4,7 @@ import json
 import os
 import re
 import shutil
-import subprocess
-import sys
-import textwrap
-from unittest.mock import Mock
+from unittest.mock import Mock, patch
 
 import pytest
 from hypothesis import given, settings
@@ -22,7 +19,7 @@ from sklearn_era.numerai.config import load_config
 from sklearn_era.numerai.data import read_columns, read_features
 from sklearn_era.numerai.errors import DataError
 from sklearn_era.numerai.store import load_fit
-from sklearn_era.numerai.training import gain_settings, read_checkpoint, why_train
+from sklearn_era.numerai.training import FitPlan, gain_settings, read_checkpoint
 
 GAIN = {"split_criterion": "gain", "max_features": 0.5, "colsample_bytree": 0.7}
 
@@ -46,45 +43,16 @@ def folder(tmp_path, interrupted):
     return shutil.copytree(interrupted, tmp_path / "model")
 
 
-def train_killed(path, folder, how, **changes):
-    """Train in a process that SIGKILL ends, which nothing can tidy up after."""
-    code = """
-    import json, os, signal, sys
-    sys.path[:0] = json.loads(sys.argv[1])
-    from helpers.numerai.training import train_on
+def stopping_at(name, times=1):
+    """A patch that ends a training where it replaces a file, for the n-th time."""
+    replace, left = os.replace, iter(range(times - 1))
 
-    on_progress, replace = lambda *told: None, os.replace
-    def kill():
-        os.kill(os.getpid(), signal.SIGKILL)
-    HOW
-    path, folder, changes = sys.argv[2:]
-    train_on(path, folder, on_progress=on_progress, **json.loads(changes))
-    """
-    code = textwrap.dedent(code).replace("HOW", textwrap.dedent(how))
-    folders = json.dumps([x for x in sys.path if x.endswith("tests")])
-    command = [sys.executable, "-c", code, folders, path, folder, json.dumps(changes)]
-    # Not in the folder of the sources, which are not compiled.
-    finished = subprocess.run(command, cwd=path.parent, capture_output=True, text=True)
-    assert finished.returncode == -9, finished.stderr
-
-
-AT_TREE_13 = """
-def on_progress(*told):
-    if told[:2] == ("model", 13):
-        kill()
-"""
-
-
-def at_writing(name, times=1):
-    """How to be killed when a file of that name is about to be replaced."""
-    return f"""
-    left = [kill] + [lambda: None] * {times - 1}
-    def replace_or_die(source, target):
-        if str(target).endswith({name!r}):
-            left.pop()()
+    def replace_or_stop(source, target):
+        if str(target).endswith(name) and next(left, None) is None:
+            raise KeyboardInterrupt
         replace(source, target)
-    os.replace = replace_or_die
-    """
+
+    return patch.object(os, "replace", replace_or_stop)
 
 
 def train_interrupted(path, folder, n_trees, **changes):
@@ -116,17 +84,19 @@ def files_of(folder):
     return sorted(file.relative_to(folder).as_posix() for file in files)
 
 
-@pytest.mark.parametrize(("how", "parameters", "n_trees", "left"), [
-    (AT_TREE_13, {"colsample_bytree": 0.3}, 10, ["trees-000010"]),
-    slow(AT_TREE_13, GAIN, 10, ["trees-000010"]),
+@pytest.mark.parametrize(("stop", "parameters", "n_trees", "left"), [
+    (["/trees-000015.era"], {"colsample_bytree": 0.3}, 10, ["trees-000010"]),
+    slow(["/trees-000015.era"], GAIN, 10, ["trees-000010"]),
     # The second checkpoint's trees are there, and its JSON file is not.
-    slow(at_writing("checkpoint.json", 2), {}, 5, ["trees-000005", "trees-000010"]),
+    (["/checkpoint.json", 2], {}, 5, ["trees-000005", "trees-000010"]),
     # The record of the model is there, and its file has yet to be renamed.
-    slow(at_writing("/model.era"), {}, 20, ["trees-000020"]),
+    (["/model.era"], {}, 20, ["trees-000020"]),
 ])  # fmt: skip
-def test_a_training_that_was_killed(tmp_path, path, how, parameters, n_trees, left):
+def test_a_training_that_was_killed(tmp_path, path, stop, parameters, n_trees, left):
+    """At any moment, and by a signal, `test_faults` kills whole runs."""
     killed, whole = tmp_path / "killed", tmp_path / "whole"
-    train_killed(path, killed, how, parameters=parameters)
+    with stopping_at(*stop), pytest.raises(KeyboardInterrupt):
+        train_on(path, killed, parameters=parameters)
     folder = killed / "checkpoint-model"
     assert sorted(file.stem for file in folder.glob("*.era")) == left
     assert read_checkpoint(folder).n_trees == n_trees
@@ -178,10 +148,10 @@ def test_it_is_resumed_unless_told_to_restart(path, folder):
     assert train_and_tell(path, folder)[0] == 0
 
 
-@pytest.mark.slow
 def test_a_killed_restart_keeps_the_checkpoint(tmp_path, path, folder):
     """Both have a checkpoint of as many trees, and the second is killed in writing."""
-    train_killed(path, folder, at_writing("checkpoint.json"), restart=True)
+    with stopping_at("/checkpoint.json"), pytest.raises(KeyboardInterrupt):
+        train_on(path, folder, restart=True)
     left = folder / "checkpoint-model"
     assert len(list(left.glob("trees-000005*.era"))) == 2
     assert train_and_tell(path, folder) == list(range(5, 24))
@@ -288,32 +258,34 @@ def test_fits_of_the_version_before(tmp_path, monkeypatch, version):
     toml.write_text(toml.read_text().replace("purge = 3", "purge = 8"))
     config, workspace = load_config(toml)
     settings = config.models[0].members[0].train
-    known = {"files": [workspace.newest("train")], "version": config.data.version}
-    sets = read_features(workspace.newest("features"))
-    known["features"] = sets.features("all")
-    live = read_columns(workspace.newest("live"), known["features"])
+    features = read_features(workspace.newest("features")).features("all")
+    files = [workspace.newest("train")]
+
+    def plan(settings, name="model"):
+        of = {"name": name, "version": config.data.version}
+        return FitPlan(settings, files, features, folder, **of)
+
+    live = read_columns(workspace.newest("live"), features)
     recorded = json.loads((root / "recorded.json").read_text())
     for name, wanted in (("model", settings), ("gain", *gain_settings([settings]))):
         model, record = load_fit(folder, name)
         assert model.predict(live[record.features]).tolist() == recorded[name]
         assert (record.last_era, record.n_rows, record.n_trees) == ("0011", 220, 0)
-        assert why_train(wanted, folder, name, **known) is None
+        assert plan(wanted, name).why_train() is None
     told, expected = [], load_fit(folder, "model")[0]
     for suffix in ("json", "era"):
         (folder / f"model.{suffix}").rename(folder / f"before.{suffix}")
-    known["on_progress"] = lambda *x: told.append(x)
-    training.train(settings, folder=folder, **known)
-    del known["on_progress"]
+    training.train(plan(settings), on_progress=lambda *x: told.append(x))
     assert [n_trees for stage, n_trees, _ in told if stage == "model"] == [8, 9, 10]
     helper.assert_same_model(load_fit(folder, "model")[0], expected)
     # A parameter that this version added has its default in both.
     record = json.loads((folder / "before.json").read_text())
     del record["parameters"]["min_era_coverage"]
     (folder / "before.json").write_text(json.dumps(record))
-    assert why_train(settings, folder, "before", **known).endswith(" to 0.5")
+    assert plan(settings, "before").why_train().endswith(" to 0.5")
     kept = {k: v for k, v in settings.parameters.items() if k != "min_era_coverage"}
     settings = settings.model_copy(update={"parameters": kept})
-    assert why_train(settings, folder, "before", **known) is None
+    assert plan(settings, "before").why_train() is None
 
 
 def test_the_mark_of_a_complete_model_of_the_version_before_is_none(tmp_path):

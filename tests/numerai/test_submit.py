@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as npst
 from numerai_tools import submissions as tools
 
-from helpers import numerai
 from helpers.grids import slow
+from helpers.numerai import refusal
 from helpers.numerai.live import make_frame
 from helpers.numerai.server import MODEL_ID, make_client
 from sklearn_era.numerai import data, errors, submit
@@ -77,9 +77,7 @@ class Desk:
         return submit.submit(self, name, 1401, file, **options)
 
     def refusal(self, error, **options):
-        message = numerai.refusal(error, self.submit, **options)
-        assert message.endswith(".")
-        return message
+        return refusal(error, self.submit, **options)
 
     def assert_submits_once(self, *arguments):
         record = self.submit(*arguments)
@@ -365,12 +363,6 @@ VALUES = np.linspace(0.1, 0.9, 8)
 FRAME = data.make_submission(pd.Series(VALUES, IDS))
 
 
-def refusal(call, *arguments, error=SubmissionError):
-    message = numerai.refusal(error, call, *arguments)
-    assert message.endswith(".")
-    return message
-
-
 def test_a_good_submission_passes_with_no_word():
     for good in (FRAME, FRAME.sample(frac=1, random_state=0)):
         assert check_submission(good, IDS) is None
@@ -401,7 +393,7 @@ def first(**values):
 ])  # fmt: skip
 def test_a_broken_rule_is_named(change, said):
     broken = change(FRAME)
-    assert said in refusal(check_submission, broken, IDS)
+    assert said in refusal(SubmissionError, check_submission, broken, IDS)
     with pytest.raises((AssertionError, TypeError)):
         tools.validate_submission_numerai(pd.Series(IDS), broken)
 
@@ -452,7 +444,7 @@ def test_ids_are_texts_whatever_they_say():
     content = b"id,prediction\nNA,0.1\n001,0.2\n1e5,0.3\nNone,nan\n"
     frame = data.parse_predictions(content, "mine.csv")
     assert frame["id"].tolist() == ["NA", "001", "1e5", "None"]
-    message = refusal(check_submission, frame, frame["id"])
+    message = refusal(SubmissionError, check_submission, frame, frame["id"])
     assert "not finite. The first is 'None'" in message
 
 
@@ -471,7 +463,7 @@ def test_a_damaged_file_is_told_in_a_sentence(content, error, said, tmp_path):
     path = tmp_path / "mine.csv"
     if content is not None:
         path.write_bytes(content)
-    message = refusal(data.read_predictions, path, error=error)
+    message = refusal(error, data.read_predictions, path)
     assert said in message
     assert str(path) in message
 
@@ -482,5 +474,5 @@ def test_a_parquet_file_without_its_magic_bytes_is_called_damaged(tmp_path):
     content = path.read_bytes()
     for broken in (b"XXXX" + content[4:], content[:-4] + b"XXXX", b"\xff" * 9, b""):
         path.write_bytes(broken)
-        message = refusal(data.read_predictions, path, error=DataError)
+        message = refusal(DataError, data.read_predictions, path)
         assert message.startswith(f"{path} is damaged (Parquet ")

@@ -51,18 +51,6 @@ def test_the_model_is_that_of_the_rows_in_memory(tmp_path, path):
     assert names == ["ender.era", "ender.json"]
 
 
-def test_bounds_nth_eras_and_missing_targets(tmp_path, path):
-    target = "target_late_60"
-    bounds = {"first_era": "0002", "last_era": "0030", "every_nth_era": 4}
-    record = train_on(path, tmp_path, target=target, era_offset=1, **bounds)
-    # Every fourth from 3 is 3, 7, ..., 27; the three newest eras have no target.
-    rows = FRAME[FRAME["era"].astype(int).isin(range(3, 28, 4))]
-    model = load_fit(tmp_path, "model")[0]
-    helper.assert_same_model(model, fit_in_memory(rows, target=target))
-    assert (record.first_era, record.last_era, record.n_eras) == ("0003", "0027", 7)
-    assert (record.n_rows, record.n_rows_without_target) == (420, 0)
-
-
 def test_missing_targets_are_never_filled_and_missing_values_recorded(tmp_path):
     missing = np.random.default_rng(0).random(len(FRAME)) < 0.1
     labelled = ~missing & (FRAME["era"] <= "0027")
@@ -79,14 +67,20 @@ def test_missing_targets_are_never_filled_and_missing_values_recorded(tmp_path):
 def test_eras_of_several_files_are_grouped(tmp_path, path):
     later = helper.make_frame(first=31, n_eras=5)
     files = [helper.write_frame(later, tmp_path / "validation_7.parquet"), path]
-    record = train_on(path, tmp_path, files=files, era_groups=7, last_era="0033")
-    rows = pd.concat([FRAME, later[later["era"] <= "0033"]])
-    sizes = [60 * part.size for part in np.array_split(np.arange(33), 7)]
-    expected = fit_in_memory(rows, np.repeat(np.arange(7), sizes))
+    chosen = {"first_era": "0002", "last_era": "0034", "every_nth_era": 2}
+    chosen |= {"era_offset": 1, "era_groups": 7, "target": "target_late_60"}
+    record = train_on(path, tmp_path, files=files, **chosen)
+    # Of 3, 5, ..., 33, those that a file has last have no target.
+    eras = np.setdiff1d(np.arange(3, 34, 2), [29, 33])
+    rows = pd.concat([FRAME, later])
+    rows = rows[rows["era"].astype(int).isin(eras)]
+    sizes = [60 * part.size for part in np.array_split(eras, 7)]
+    expected = fit_in_memory(rows, np.repeat(np.arange(7), sizes), "target_late_60")
     helper.assert_same_model(load_fit(tmp_path, "model")[0], expected)
-    assert (record.n_eras, record.last_era, record.era_groups) == (33, "0033", 7)
-    known = {"era_groups": 7, "last_era": "0033"}
-    assert why(path, tmp_path, files=files[::-1], **known) is None
+    assert (record.first_era, record.last_era, record.n_eras) == ("0003", "0031", 14)
+    assert (record.n_rows, record.n_rows_without_target) == (14 * 60, 2 * 60)
+    assert record.era_groups == 7
+    assert why(path, tmp_path, files=files[::-1], **chosen) is None
 
 
 def test_the_plain_model_has_no_parameters_of_eras(tmp_path, path):

@@ -9,4 +9,5 @@ def refusal(error, call, *arguments, **options):
         call(*arguments, **options)
     message = str(caught.value)
     assert "\n" not in message
+    assert message.endswith((".", "?"))
     return message

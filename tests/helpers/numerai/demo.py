@@ -9,7 +9,7 @@ import pandas as pd
 from sklearn_era.cli._numerai_demo import DEMO_TARGETS, DemoData, write_demo_data
 from sklearn_era.numerai.config import Config, Workspace, resolve
 from sklearn_era.numerai.data import read_features
-from sklearn_era.numerai.training import train
+from sklearn_era.numerai.training import FitPlan, train
 
 SMALL = {
     "max_iter": 20, "max_depth": 3, "learning_rate": 0.1, "min_samples_leaf": 20,
@@ -54,15 +54,15 @@ class SmallDemo:
     def fit(self, config: Config):
         (model,) = config.models
         features = read_features(self.path("features")).features
-        given = {"folder": self.workspace.model_dir(model.name)}
-        given["version"] = config.data.version
-        return [
-            train(
-                x.train, files=[self.workspace.newest(name) for name in x.train.files],
-                features=features(x.train.feature_set), name=x.name, **given,
-            )
-            for x in model.members
-        ]  # fmt: skip
+        records = []
+        for name, settings in ((x.name, x.train) for x in model.members):
+            plan = FitPlan(
+                settings, [self.workspace.newest(file) for file in settings.files],
+                features(settings.feature_set), self.workspace.model_dir(model.name),
+                name=name, version=config.data.version,
+            )  # fmt: skip
+            records.append(train(plan))
+        return records
 
 
 def small_demo(root: Path) -> SmallDemo:

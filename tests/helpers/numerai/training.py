@@ -1,14 +1,13 @@
 """Small files in the layout of Numerai's, and trainings on them."""
 
 import shutil
-from functools import partial
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 
 from sklearn_era.numerai.config import TrainSection
-from sklearn_era.numerai.training import train, why_train
+from sklearn_era.numerai.training import FitPlan, train
 
 FEATURES = [f"feature_{name}" for name in "abcdefghijkl"]
 TARGET = "target_demo_20"
@@ -52,15 +51,23 @@ def make_settings(**changes):
     return TrainSection(**{**usual, **changes})
 
 
-def _call(how, path, folder, **given):
-    """Call for a file and changes of the usual settings or of other arguments."""
-    usual = {"files": [path], "features": FEATURES, "version": "v5.3", "name": "model"}
-    own = {"files", "features", "version", "name", "purge", "restart", "on_progress"}
-    own = usual | {key: given.pop(key) for key in own & given.keys()}
-    return how(make_settings(**given), folder=folder, **own)
+def plan_of(path, folder, *, files=None, name="model", purge=0, **given):
+    """The plan of a fit to a file, with changes of the usual settings."""
+    features = given.pop("features", FEATURES)
+    of = {"version": given.pop("version", "v5.3"), "name": name, "purge": purge}
+    files = [Path(file) for file in files or [path]]
+    return FitPlan(make_settings(**given), files, features, folder, **of)
 
 
-train_on, why = partial(_call, train), partial(_call, why_train)
+def train_on(path, folder, *, restart=False, on_progress=lambda *_: None, **given):
+    plan = plan_of(path, folder, **given)
+    return train(plan, restart=restart, on_progress=on_progress)
+
+
+def why(path, folder, **given):
+    return plan_of(path, folder, **given).why_train()
+
+
 VERSION_BEFORE = Path(__file__).parents[2] / "numerai" / "version_before"
 
 
