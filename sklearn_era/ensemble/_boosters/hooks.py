@@ -163,7 +163,7 @@ class EraFitMixin(InterceptUpdatesMixin, EraScoringMixin):
             if state.compares_eras and not weighs_little:
                 warn_if_nothing_split(self, state.plan, "model")
                 warn_if_few_splits_are_covered(self, state.plan, state.era_splitter)
-            warn_if_interaction_sets_moved(self.interaction_cst, self.is_categorical_)
+            warn_if_interaction_sets_moved(self)
         return self
 
     era_weights_ = property(weights_by_label)
@@ -291,7 +291,7 @@ class EraFitMixin(InterceptUpdatesMixin, EraScoringMixin):
         state.group_dro = begin_era_weights(self, eras, is_warm, self._exchange)
         rows = TrainingRows(self, X, y, y_train, sample_weight, eras)
         n_tasks = self.max_iter - first_iteration
-        return Tasks(self, rows, n_tasks, self._fitted_so_far)
+        return Tasks(self, rows, n_tasks)
 
     def _fitted_so_far(self) -> dict[str, Any]:
         """Return the attributes that the estimator has if the fit stops here."""
