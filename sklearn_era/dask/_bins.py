@@ -56,7 +56,7 @@ def draw_sample(
         rank = np.searchsorted(np.sort(training_rows), training_rows)
     if sample_weight is not None:
         sample_weight = sample_weight[rank]
-    drawn = draw_rows(mapper, int(n_trained.sum()), sample_weight)
+    drawn, _ = draw_rows(mapper, int(n_trained.sum()), sample_weight)
     if drawn is None:
         return [None] * n_trained.size
     if training_rows is not None:

@@ -44,7 +44,7 @@ class Progress:
             print("Fitting gradient boosted rounds:")
         n_tasks = estimator.max_iter - len(estimator._predictors)
         rows: Any = _RowsOfWorkers()
-        self._tasks = Tasks(estimator, rows, n_tasks, estimator._fitted_so_far)
+        self._tasks = Tasks(estimator, rows, n_tasks)
 
     def _begin_iteration(self, message: dict[str, Any]) -> None:
         self._tasks.begin_iteration()

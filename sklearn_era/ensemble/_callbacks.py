@@ -1,6 +1,5 @@
 """scikit-learn's callbacks: a task for the fit, with one subtask per iteration."""
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import Any
@@ -20,16 +19,13 @@ from ._fit_state import asks_for_eras
 
 
 class Tasks:
-    """The tasks of a fit, as scikit-learn's callbacks see them. `fitted` returns the
-    attributes of an estimator whose fit stopped here, or None if it could not predict;
-    `_follower` has a callback's methods, also in older releases, which lack callbacks.
+    """The tasks of a fit, as scikit-learn's callbacks see them. The estimator's
+    `_fitted_so_far` returns its attributes if the fit stopped here, or None if it could
+    not predict; `_follower` has a callback's methods, also in releases without them.
     """
 
-    def __init__(
-        self, estimator: BaseEstimator, rows: "TrainingRows", n_tasks: int,
-        fitted: Callable[[], dict[str, Any] | None],
-    ):  # fmt: skip
-        self._estimator, self._fitted = estimator, fitted
+    def __init__(self, estimator: BaseEstimator, rows: "TrainingRows", n_tasks: int):
+        self._estimator = estimator
         self._follower = getattr(estimator, "_follower", None)
         self._fit = self._iteration = None
         if hasattr(estimator, "_skl_callbacks"):
@@ -56,7 +52,8 @@ class Tasks:
             state.last_whole = Snapshot(self._estimator)
         stops = False
         if self._follower is not None:
-            stops = bool(self._follower.end_iteration(self._estimator, self._fitted))
+            fitted = self._estimator._fitted_so_far
+            stops = bool(self._follower.end_iteration(self._estimator, fitted))
         return stops | (self._iteration is not None and self._end(self._iteration))
 
     def end(self) -> None:
@@ -80,7 +77,7 @@ class Tasks:
 
     def _stopped(self) -> dict[str, Any] | None:
         """Return the `__dict__` of the estimator if the fit stopped here, or None."""
-        fitted = self._fitted()
+        fitted = self._estimator._fitted_so_far()
         return None if fitted is None else {"__dict__": fitted}
 
 

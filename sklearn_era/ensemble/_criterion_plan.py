@@ -195,6 +195,19 @@ def least_gain(estimator: BaseEstimator, total_weight: float) -> float:
     return estimator.min_impurity_decrease * total_weight * (1.0 - 1e-12)
 
 
+def warn_of_single_era(
+    estimator: BaseEstimator, plan: CriterionPlan, eras: EncodedEras
+) -> None:
+    """Warn if a criterion that compares eras gets a single one."""
+    if eras.labels.size == 1:
+        does = "has nothing to compare" if plan.compares(1) else "is the same as 'gain'"
+        warn_user(
+            f"eras holds the single era {eras.labels[0]!s} to train on, with which "
+            f"split_criterion={estimator.split_criterion!r} {does}. Pass the labels of "
+            "two eras or more to train on."
+        )
+
+
 def warn_of_limits(booster: BaseEstimator, mean_weight: float) -> bool:
     """Warn of limits that scikit-learn sets silently, and of constraints that it
     ignores. Return whether scikit-learn's least sum of hessians takes more rows than

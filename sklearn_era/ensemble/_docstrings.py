@@ -2,7 +2,6 @@
 
 import inspect
 from collections.abc import Callable
-from textwrap import dedent
 from typing import TypeVar
 
 from ._parameter_table import PARAMETERS, document
@@ -16,45 +15,45 @@ p : ndarray of shape (n_samples, n_classes)
     In the order of `classes_`."""
 
 _SUMMARY = """\
-    scikit-learn's estimator of the same name, with split criteria that can compare
-    eras: weeks, hospitals, regions. With `split_criterion="gain"`, the default, the
-    fitted trees are bit-identical to scikit-learn's (but early stopping holds out whole
-    eras if ``fit`` gets any; see `validation_eras`). The text up to the era parameters
-    is scikit-learn's own documentation.
+scikit-learn's estimator of the same name, with split criteria that can compare
+eras: weeks, hospitals, regions. With `split_criterion="gain"`, the default, the
+fitted trees are bit-identical to scikit-learn's (but early stopping holds out whole
+eras if ``fit`` gets any; see `validation_eras`). The text up to the era parameters
+is scikit-learn's own documentation.
 """
 
-_ATTRIBUTES = """    feature_importances_ : ndarray of shape (n_features,)
-        Share of each feature in the pooled gains of all splits.
-    validation_eras_ : ndarray of shape (n_held_out,)
-        Labels of the eras that early stopping held out, sorted. Exists only if whole
-        eras were held out (see `validation_eras`).
-    era_intercepts_ : dict
-        Intercept of each training era, by its label: a float, or an array of shape
-        (n_classes,) with more than two classes. Exists only with `era_effects`.
-    era_weights_ : dict
-        By the label of each training era, an array of shape (n_iter_,): the factors of
-        its rows' weights in each iteration. Exists only if `era_weighting` is not
-        'rows'. After a warm start with other eras, earlier iterations have NaN.
+_ATTRIBUTES = """\
+feature_importances_ : ndarray of shape (n_features,)
+    Share of each feature in the pooled gains of all splits.
+validation_eras_ : ndarray of shape (n_held_out,)
+    Labels of the eras that early stopping held out, sorted. Exists only if whole
+    eras were held out (see `validation_eras`).
+era_intercepts_ : dict
+    Intercept of each training era, by its label: a float, or an array of shape
+    (n_classes,) with more than two classes. Exists only with `era_effects`.
+era_weights_ : dict
+    By the label of each training era, an array of shape (n_iter_,): the factors of
+    its rows' weights in each iteration. Exists only if `era_weighting` is not
+    'rows'. After a warm start with other eras, earlier iterations have NaN.
 """
 
-_REFERENCES = """    References
-    ----------
-    .. [1] R. DerSimonian, N. Laird (1986), Meta-analysis in clinical trials. Controlled
-       Clinical Trials 7, 177-188.
-    .. [2] B. Efron, C. Morris (1975), Data analysis using Stein's estimator and its
-       generalizations. Journal of the American Statistical Association 70, 311-319.
+_END = """\
+References
+----------
+.. [1] R. DerSimonian, N. Laird (1986), Meta-analysis in clinical trials. Controlled
+   Clinical Trials 7, 177-188.
+.. [2] B. Efron, C. Morris (1975), Data analysis using Stein's estimator and its
+   generalizations. Journal of the American Statistical Association 70, 311-319.
 
-"""
-
-_EXAMPLES = """    Examples
-    --------
-    >>> from sklearn_era.datasets import make_synthetic_memorization
-    >>> from sklearn_era.ensemble import {name}
-    >>> data = make_synthetic_memorization(random_state=0)
-    >>> est = {name}(split_criterion="directional")
-    >>> est = est.fit(data.X_train, data.y_train, eras=data.eras_train)
-    >>> est.predict(data.X_test).shape
-    (2000,)
+Examples
+--------
+>>> from sklearn_era.datasets import make_synthetic_memorization
+>>> from sklearn_era.ensemble import {name}
+>>> data = make_synthetic_memorization(random_state=0)
+>>> est = {name}(split_criterion="directional")
+>>> est = est.fit(data.X_train, data.y_train, eras=data.eras_train)
+>>> est.predict(data.X_test).shape
+(2000,)
 """
 
 
@@ -65,9 +64,8 @@ def era_docstring(upstream: type) -> str | None:
     # Without the indentation of the source, which Python 3.13 strips by itself.
     first_line, _, rest = inspect.cleandoc(upstream.__doc__).partition("\n")
     body, _, _ = rest.partition("Examples\n--------\n")
-    ours, attributes = dedent(document(PARAMETERS)), dedent(_ATTRIBUTES)
     title = "\nAttributes\n----------\n"
-    body = body.replace(title, ours + title + attributes, 1)
+    body = body.replace(title, document(PARAMETERS) + title + _ATTRIBUTES, 1)
     body = body.replace(
         "For each categorical feature, there must be at most `max_bins` unique\n"
         "    categories.",
@@ -75,8 +73,8 @@ def era_docstring(upstream: type) -> str | None:
         "    a bin each, and others share a bin with categories of a similar effect\n"
         "    in other eras.",
     )
-    end = dedent(_REFERENCES + _EXAMPLES.format(name=upstream.__name__))
-    return f"{first_line}\n\n{dedent(_SUMMARY)}{body}{end}"
+    end = _END.format(name=upstream.__name__)
+    return f"{first_line}\n\n{_SUMMARY}{body}{end}"
 
 
 def predicts(

@@ -36,14 +36,10 @@ class Exchange:
 
     def sum_of(self, *values: Any) -> tuple[float, ...]:
         """Return, for each number passed, its sum over processes."""
-        if self.is_alone:
-            return tuple(map(float, values))
         return tuple(self.sum(np.array(values, dtype=np.float64)).tolist())
 
     def max_of(self, *values: Any) -> tuple[float, ...]:
         """Return, for each number passed, its maximum over processes."""
-        if self.is_alone:
-            return tuple(map(float, values))
         return tuple(self.max(np.array(values, dtype=np.float64)).tolist())
 
 

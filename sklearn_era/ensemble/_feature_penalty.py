@@ -8,6 +8,7 @@ import numpy as np
 from sklearn.base import BaseEstimator
 
 from .._eras import Array
+from .._trees.traversal import column_of_feature
 from ..criteria._blend import as_float
 from ._parameters import did_you_mean
 
@@ -21,11 +22,7 @@ def feature_penalties(estimator: BaseEstimator) -> Array | None:
         raise ValueError(
             "feature_penalty forbids all features: give one of them a penalty below 1."
         )
-    if estimator.is_categorical_ is not None:
-        # scikit-learn moves categorical features to the front before it bins.
-        order = np.argsort(~estimator.is_categorical_, kind="stable")
-        penalties = penalties[order]
-    return penalties
+    return penalties[column_of_feature(estimator)]
 
 
 def penalties_by_column(estimator: BaseEstimator) -> Array:

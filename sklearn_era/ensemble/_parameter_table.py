@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Mapping
 from functools import wraps
 from inspect import signature
 from numbers import Integral, Real
+from textwrap import dedent, indent
 from types import MappingProxyType
 from typing import Any, NamedTuple, ParamSpec
 
@@ -238,9 +239,9 @@ def stores_parameters(
 
 def document(names: Iterable[Any]) -> str:
     """Return the numpydoc entries of parameters, joined."""
-    return "".join(
-        f"    {name} : {row.kind}, default={row.default!r}\n"
-        f"{row.text.strip(chr(10)).rstrip()}\n"
-        for name in names
-        for row in (PARAMETERS[name],)
-    )
+    entries = ""
+    for name in names:
+        row = PARAMETERS[name]
+        text = indent(dedent(row.text).strip(), "    ")
+        entries += f"{name} : {row.kind}, default={row.default!r}\n{text}\n"
+    return entries

@@ -24,17 +24,30 @@ from ..effects import Intercepts
 from ._parameter_table import MOVED, MOVED_VALUES
 
 # Parameters beside the criterion that need eras, with the values that do not.
-_WITHOUT_ERAS = {"era_weighting": "rows", "leaf_shrinkage": None, "era_effects": None}
+_WITHOUT_ERAS: dict[str, tuple[Any, ...]] = {
+    "era_weighting": ("rows",), "leaf_shrinkage": (None,), "era_effects": (None,),
+    "bootstrap": ("rows", False), "random_segments": (None,),
+}  # fmt: skip
 
 
 def uses_of_eras(estimator: BaseEstimator, is_plain_gain: bool) -> dict[str, Any]:
     """Return the parameters whose values need eras, and a value that needs none."""
     uses = {} if is_plain_gain else {"split_criterion": "gain"}
     return uses | {
-        name: default
-        for name, default in _WITHOUT_ERAS.items()
-        if getattr(estimator, name, default) != default
+        name: values[0]
+        for name, values in _WITHOUT_ERAS.items()
+        if getattr(estimator, name, values[0]) not in values
     }
+
+
+def refuse_uses_of_eras(estimator: BaseEstimator, is_plain_gain: bool) -> None:
+    """Raise ValueError for a parameter that needs eras, as ``fit`` got none."""
+    for name, other in uses_of_eras(estimator, is_plain_gain).items():
+        raise ValueError(
+            f"{name}={getattr(estimator, name)!r} needs eras: pass fit(X, y, eras=...) "
+            "with one label a row (in a pipeline of make_pipeline, "
+            f"{type(estimator).__name__.lower()}__eras=...), or use {name}={other!r}."
+        )
 
 
 def check_class_weight(class_weight: str | Mapping[Any, float] | None) -> None:

@@ -5,16 +5,13 @@ categories share a bin if their rows in other eras have similar targets.
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 
-from ..._eras import era_means
+from ..._eras import Array, era_means
 from ..._target_statistics import Ints, effects_elsewhere
 from ..._warnings import warn_user
 from .errors import column_name
 from .rare_categories import encoder_of, numbers_of_categories, set_bins
-
-Array = NDArray[np.float64]
 
 # Number of rows of a category, by weights of mean 1, of which each has little part in
 # its effect; bins that categories share have as many.

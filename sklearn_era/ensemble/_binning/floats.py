@@ -79,9 +79,7 @@ def fit_float_mapper(
     mapper: _BinMapper, X: Floats, sample_weight: Floats | None, columns: Sequence[Any]
 ) -> None:
     """Fit a bin mapper as its ``fit`` does, but warn if a column has no value."""
-    drawn = draw_rows(mapper, X.shape[0], sample_weight)
-    if drawn is not None:
-        sample_weight = None
+    drawn, sample_weight = draw_rows(mapper, X.shape[0], sample_weight)
     n_features = X.shape[1]
     known = mapper.known_categories or [None] * n_features
     matrix = FloatColumns(X)
@@ -108,9 +106,7 @@ def fit_and_bin_columns(
     Bins and `sample_weight` are in the order of the rows given by `order`.
     """
     binned = allocate_binned(columns.shape)
-    drawn = draw_rows(mapper, binned.shape[0], sample_weight)
-    if drawn is not None:
-        sample_weight = None
+    drawn, sample_weight = draw_rows(mapper, binned.shape[0], sample_weight)
 
     def find(values: Floats) -> Floats | None:
         values = values if drawn is None else values[drawn]

@@ -17,9 +17,8 @@ def fit_bin_mapper(
     mapper: _BinMapper, columns: IntegerColumns, sample_weight: Floats | None
 ) -> None:
     """Fit a bin mapper to small integers, with the thresholds of scikit-learn."""
-    rows = draw_rows(mapper, len(columns), sample_weight)
+    rows, sample_weight = draw_rows(mapper, len(columns), sample_weight)
     if rows is not None:
-        sample_weight = None
         rows.sort()  # for speed; counts do not depend on the order
     elif sample_weight is not None and not sample_weight.all():
         rows = np.flatnonzero(sample_weight)

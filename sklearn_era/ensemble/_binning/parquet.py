@@ -142,9 +142,7 @@ def bin_features(
 ) -> Bytes:  # fmt: skip
     """Return the bins of the given `rows`; set the mapper's thresholds."""
     binned = allocate_binned((rows.size, len(features)))
-    drawn = draw_rows(mapper, rows.size, sample_weight)
-    if drawn is not None:
-        sample_weight = None
+    drawn, sample_weight = draw_rows(mapper, rows.size, sample_weight)
     sample_rows = rows if drawn is None else rows[drawn]
     place = np.full(columns.n_rows, -1, dtype=np.intp)
     place[rows] = np.arange(rows.size)

@@ -2,7 +2,6 @@
 scikit-learn's own encoder gives them one code, so that its estimators predict the same.
 """
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -42,7 +41,9 @@ def share_bins(
         codes.append(X[rows[i], i].astype(np.intp))
         weights = None if n_rows is None else n_rows[rows[i], i]
         counts.append(np.bincount(codes[i], weights, categories.size))
-    group_rare(encoder, counts, max_bins)
+    encoder.max_categories = max_bins
+    encoder._check_infrequent_enabled()
+    encoder._fit_infrequent_category_mapping(0, counts, encoder._missing_indices)
     names = [str(column) for column in np.flatnonzero(estimator.is_categorical_)]
     if hasattr(encoder, "feature_names_in_"):
         names = [repr(name) for name in encoder.feature_names_in_.tolist()]
@@ -58,17 +59,6 @@ def share_bins(
         f"a bin: {', '.join(shared[:_MOST_NAMED])}"
         f"{f' and those of {n_more} more columns' if n_more > 0 else ''}."
     )
-
-
-def group_rare(
-    encoder: OrdinalEncoder, counts: Sequence[NDArray[Any]], max_bins: int
-) -> None:
-    """Give rare categories one code in the encoder; `counts` has, by column, the number
-    of rows of each category.
-    """
-    encoder.max_categories = max_bins
-    encoder._check_infrequent_enabled()
-    encoder._fit_infrequent_category_mapping(0, counts, encoder._missing_indices)
 
 
 def set_bins(encoder: OrdinalEncoder, i: int, bins: NDArray[np.intp]) -> None:

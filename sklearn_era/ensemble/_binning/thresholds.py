@@ -25,18 +25,20 @@ _VALUES_FOR_THREADS = 500_000
 
 def draw_rows(
     mapper: _BinMapper, n_samples: int, sample_weight: Floats | None
-) -> Rows | None:
+) -> tuple[Rows | None, Floats | None]:
     """Return the rows that scikit-learn samples for quantiles, by the same generator
-    and arguments; None for all rows. A sample drawn by weight needs no weights later.
+    and arguments, and no weights, by which they were drawn; or None for all rows, and
+    their weights.
     """
     if mapper.subsample is None or n_samples <= mapper.subsample:
-        return None
+        return None, sample_weight
     probabilities = None
     if sample_weight is not None and BINS_ARE_WEIGHTED:
         probabilities = sample_weight / np.sum(sample_weight)
-    return check_random_state(mapper.random_state).choice(
+    rows = check_random_state(mapper.random_state).choice(
         n_samples, mapper.subsample, p=probabilities, replace=BINS_ARE_WEIGHTED
     )
+    return rows, None
 
 
 def set_thresholds(

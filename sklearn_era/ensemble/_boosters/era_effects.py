@@ -154,7 +154,6 @@ def constant_columns(
     X_binned: NDArray[np.uint8], eras: EncodedEras, exchange: Exchange = ALONE
 ) -> tuple[NDArray[np.intp], NDArray[np.uint8]]:
     """Return the columns that are constant within each era, and their bins by era."""
-    order = np.arange(eras.codes.size) if eras.order is None else eras.order
     varies = np.zeros(X_binned.shape[1], dtype=np.uint8)
     for rows in eras.rows:
         if rows.size > 1 and (columns := np.flatnonzero(varies == 0)).size:
@@ -164,6 +163,6 @@ def constant_columns(
     is_constant = (exchange.max(varies) == 0) & (largest > 1)
     columns = np.flatnonzero(is_constant)
     patterns = np.zeros((eras.labels.size, columns.size), dtype=np.uint8)
-    present = np.flatnonzero(eras.counts)
-    patterns[present] = X_binned[np.ix_(order[eras.offsets[present]], columns)]
+    first = [rows[0] for rows in eras.rows if rows.size]
+    patterns[eras.counts > 0] = X_binned[np.ix_(first, columns)]
     return columns, exchange.max(patterns)

@@ -27,7 +27,6 @@ from ..._tables.checks import check_table
 from ..._tables.target import check_values
 from ..._threads import openmp_threads, threads_of_fit
 from ..._typing import Eras, Table
-from ..._warnings import warn_user
 from ...effects import intercepts_of
 from .._binning.integers import find_missing_values
 from .._callbacks import Tasks, TrainingRows
@@ -39,11 +38,12 @@ from .._criterion_plan import (
     warn_if_few_splits_are_covered,
     warn_if_nothing_split,
     warn_of_limits,
+    warn_of_single_era,
 )
 from .._feature_penalty import feature_penalties
 from .._fit_state import ScoringEras, begin_fit
 from .._hist_gradient_boosting.gradient_boosting import BaseHistGradientBoosting
-from .._parameters import check_weights, uses_of_eras
+from .._parameters import check_weights, refuse_uses_of_eras
 from .._splitting.symmetric import SymmetricGrower
 from .._splitting.tree_grower import EraTreeGrower
 from .era_effects import begin_intercepts, constant_columns
@@ -163,7 +163,7 @@ class EraFitMixin(InterceptUpdatesMixin, EraScoringMixin):
             if state.compares_eras and not weighs_little:
                 warn_if_nothing_split(self, state.plan, "model")
                 warn_if_few_splits_are_covered(self, state.plan, state.era_splitter)
-            warn_if_interaction_sets_moved(self.interaction_cst, self.is_categorical_)
+            warn_if_interaction_sets_moved(self)
         return self
 
     era_weights_ = property(weights_by_label)
@@ -184,16 +184,10 @@ class EraFitMixin(InterceptUpdatesMixin, EraScoringMixin):
         if not isinstance(eras, EncodedEras | None):
             goes_on = state.previous is not None
             known = getattr(self, "_era_labels", None) if goes_on else None
-            encoded = None if eras is None else read_for_fit(self, eras, X, known)
-        uses = uses_of_eras(self, plan.is_plain_gain)
-        if uses and encoded is None:
-            name, other = next(iter(uses.items()))
-            raise ValueError(
-                f"{name}={getattr(self, name)!r} needs eras: pass fit(X, y, eras=...) "
-                f"with one label a row (in a pipeline of make_pipeline, "
-                f"{type(self).__name__.lower()}__eras=...), or use {name}={other!r}."
-            )
-        if encoded is not None:
+            encoded = read_for_fit(self, eras, X, known)
+        if encoded is None:
+            refuse_uses_of_eras(self, plan.is_plain_gain)
+        else:
             n_rows = _num_samples(X) if X_val is None else 0  # 0 if none is held out
             state.validation_eras = resolve_validation_eras(self, encoded, n_rows)
         keep_pair(self, encoded)
@@ -274,15 +268,7 @@ class EraFitMixin(InterceptUpdatesMixin, EraScoringMixin):
             return
         if state.compares_eras:
             check_splittable(eras.labels, self._exchange.sum(eras.counts), plan)
-        if eras.labels.size == 1:
-            does = "has nothing to compare"
-            if not state.compares_eras:
-                does = "is the same as 'gain'"
-            warn_user(
-                f"eras holds the single era {eras.labels[0]!s} to train on, with which "
-                f"split_criterion={self.split_criterion!r} {does}. Pass the labels of "
-                "two eras or more to train on."
-            )
+        warn_of_single_era(self, plan, eras)
 
     def _find_missing_values(self, X_binned: NDArray[np.uint8]) -> NDArray[np.uint8]:
         """Return which columns have missing values; set `era_patterns` if needed."""
@@ -305,7 +291,7 @@ class EraFitMixin(InterceptUpdatesMixin, EraScoringMixin):
         state.group_dro = begin_era_weights(self, eras, is_warm, self._exchange)
         rows = TrainingRows(self, X, y, y_train, sample_weight, eras)
         n_tasks = self.max_iter - first_iteration
-        return Tasks(self, rows, n_tasks, self._fitted_so_far)
+        return Tasks(self, rows, n_tasks)
 
     def _fitted_so_far(self) -> dict[str, Any]:
         """Return the attributes that the estimator has if the fit stops here."""

@@ -1,13 +1,14 @@
 """The features that a tree may split on: a random share, drawn for each tree."""
 
-from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.base import BaseEstimator
 from sklearn.ensemble._hist_gradient_boosting.grower import TreeGrower
 
 from ..._eras import number_of_share
+from ..._trees.traversal import column_of_feature
 from ..._warnings import warn_user
 
 
@@ -53,19 +54,14 @@ class SortedFeaturesGrower(TreeGrower):
         super()._compute_best_split_and_push(node)
 
 
-def warn_if_interaction_sets_moved(
-    interaction_cst: str | Iterable[Iterable[int]] | None,
-    is_categorical: NDArray[np.bool_] | None,
-) -> None:  # fmt: skip
+def warn_if_interaction_sets_moved(booster: BaseEstimator) -> None:
     """Warn if scikit-learn reads `interaction_cst` as numbers of other columns."""
-    if is_categorical is None or isinstance(interaction_cst, str | None):
-        return
-    position = np.argsort(~is_categorical, kind="stable")
-    if np.array_equal(position, np.arange(position.size)):
-        return
-    warn_user(
-        "interaction_cst counts features in the order in which scikit-learn trains "
-        "on them, categorical features first, and not in the order of the columns "
-        f"of X: feature i is column {position.tolist()}[i]. Put the categorical "
-        "columns of X first, so that both orders are the same."
-    )
+    columns = column_of_feature(booster)
+    is_moved = (np.diff(columns) < 0).any()
+    if is_moved and not isinstance(booster.interaction_cst, str | None):
+        warn_user(
+            "interaction_cst counts features in the order in which scikit-learn trains "
+            "on them, categorical features first, and not in the order of the columns "
+            f"of X: feature i is column {columns.tolist()}[i]. Put the categorical "
+            "columns of X first, so that both orders are the same."
+        )

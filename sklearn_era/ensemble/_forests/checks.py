@@ -10,8 +10,8 @@ from sklearn.base import BaseEstimator
 from ..._eras import Array, EncodedEras, check_order, check_splittable
 from ..._warnings import warn_user
 from ...effects import Recency
-from .._criterion_plan import CriterionPlan
-from .._parameters import check_single_precision, check_weight_size, uses_of_eras
+from .._criterion_plan import CriterionPlan, warn_of_single_era
+from .._parameters import check_single_precision, check_weight_size, refuse_uses_of_eras
 from .._warm_start import PreviousFit
 
 
@@ -49,15 +49,7 @@ def check_forest_eras(
 ) -> None:
     """Raise ValueError if eras are missing, too few, or too small."""
     if not era_columns:
-        uses = [*uses_of_eras(forest, plan.is_plain_gain)]
-        uses += ["bootstrap"] * (forest.bootstrap in ("within_eras", "whole_eras"))
-        uses += ["random_segments"] * (forest.random_segments is not None)
-        if uses:
-            raise ValueError(
-                f"{uses[0]}={getattr(forest, uses[0])!r} needs eras: pass fit(X, y, "
-                "eras=...) with one label a row."
-            )
-        return
+        refuse_uses_of_eras(forest, plan.is_plain_gain)
     for eras in era_columns:
         labels = eras.labels
         if (n_segments := forest.random_segments) is not None:
@@ -72,16 +64,10 @@ def check_forest_eras(
         if isinstance(forest.era_weighting, Recency) and eras is era_columns[0]:
             what = f"era_weighting={forest.era_weighting!r}"
             check_order(eras, forest.era_order, what, "'equal'")
-        if plan.is_plain_gain:
-            continue
-        if labels.size == 1:
-            warn_user(
-                f"eras holds the single era {labels[0]!s}, with which "
-                f"split_criterion={forest.split_criterion!r} has nothing to compare. "
-                "Pass the labels of two eras or more."
-            )
-        elif n_segments is None:
-            check_splittable(eras.labels, eras.counts, plan)
+        if not plan.is_plain_gain:
+            warn_of_single_era(forest, plan, eras)
+            if labels.size > 1 and n_segments is None:
+                check_splittable(labels, eras.counts, plan)
 
 
 def what_trees_draw(

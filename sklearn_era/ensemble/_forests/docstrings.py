@@ -1,7 +1,5 @@
 """Docstrings of the forests: their own parameters, and those of the boosters."""
 
-from textwrap import dedent
-
 from .._parameter_table import PARAMETERS, document
 
 _BEGINNING = """\
@@ -110,18 +108,26 @@ See Also
 HistGradientBoosting{suffix} : Boosted trees with the same criteria.
 TimeRobustForest{suffix}, InvariantForest{suffix} : Forests with the papers' defaults.
 
-"""
+References
+----------
+.. [1] L. Moneda (2021), Domain Generalization, Invariance and the Time Robust Forest.
+   University of Sao Paulo.
+.. [2] Y. Liao, Q. Wu, X. Yan (2024), Invariant Random Forest: Tree-Based Model Solution
+   for OOD Generalization. :arxiv:`2312.04273`
 
-_REGRESSOR = {
-    **dict.fromkeys(("trees", "per_class", "gini", "twice", "classes"), ""),
-    **dict.fromkeys(("class_weight", "class_weights"), ""),
-    "kind": "regression",
-    "suffix": "Regressor",
-    "score": "R²",
-    "oob": "oob_prediction_ : ndarray of shape (n_samples,)\n"
-    "    Out-of-bag prediction of each row; NaN for rows that all trees drew.\n"
-    "    With `oob_score`.\n",
-}
+Examples
+--------
+>>> from sklearn_era.datasets import make_synthetic_memorization
+>>> from sklearn_era.ensemble import EraForest{suffix}
+>>> data = make_synthetic_memorization(random_state=0)
+>>> forest = EraForest{suffix}(
+...     n_estimators=40, split_criterion="directional", bootstrap="within_eras",
+...     max_depth=6, oob_score=True, random_state=0
+... )
+>>> forest = forest.fit(data.X_train, data.y_train, eras=data.eras_train)
+>>> forest.oob_era_scores_.shape
+(16,)
+"""
 
 _CLASSIFIER = {
     "kind": "classification",
@@ -144,30 +150,14 @@ each has a tree, against the rest, and probabilities are scaled to add up to 1.
     "    drew. With `oob_score`.\n",
 }
 
-_REFERENCES = """\
-References
-----------
-.. [1] L. Moneda (2021), Domain Generalization, Invariance and the Time Robust Forest.
-   University of Sao Paulo.
-.. [2] Y. Liao, Q. Wu, X. Yan (2024), Invariant Random Forest: Tree-Based Model Solution
-   for OOD Generalization. :arxiv:`2312.04273`
-
-"""
-
-_EXAMPLES = """\
-Examples
---------
->>> from sklearn_era.datasets import make_synthetic_memorization
->>> from sklearn_era.ensemble import EraForest{suffix}
->>> data = make_synthetic_memorization(random_state=0)
->>> forest = EraForest{suffix}(
-...     n_estimators=40, split_criterion="directional", bootstrap="within_eras",
-...     max_depth=6, oob_score=True, random_state=0
-... )
->>> forest = forest.fit(data.X_train, data.y_train, eras=data.eras_train)
->>> forest.oob_era_scores_.shape
-(16,)
-"""
+_REGRESSOR = dict.fromkeys(_CLASSIFIER, "") | {
+    "kind": "regression",
+    "suffix": "Regressor",
+    "score": "R²",
+    "oob": "oob_prediction_ : ndarray of shape (n_samples,)\n"
+    "    Out-of-bag prediction of each row; NaN for rows that all trees drew.\n"
+    "    With `oob_score`.\n",
+}
 
 
 def forest_docstring(kind: str) -> str:
@@ -175,10 +165,4 @@ def forest_docstring(kind: str) -> str:
     words = _REGRESSOR if kind == "regressor" else _CLASSIFIER
     own = ("split_criterion", "min_impurity_decrease", "n_jobs")
     shared = [k for k, row in PARAMETERS.items() if row.is_of_forests and k not in own]
-    return (
-        _BEGINNING.format(**words)
-        + dedent(document(shared))
-        + _END.format(**words)
-        + _REFERENCES
-        + _EXAMPLES.format(**words)
-    )
+    return _BEGINNING.format(**words) + document(shared) + _END.format(**words)

@@ -110,7 +110,7 @@ class ForestFitMixin(IterationMixin, OutOfBagMixin):
                     first = next(iter(training.era_columns), None)
                     rows = TrainingRows(self, X, y, y, sample_weight, first)
                     n_trees = self.n_estimators - len(self._predictors)
-                    tasks = Tasks(self, rows, n_trees, self._fitted_so_far)
+                    tasks = Tasks(self, rows, n_trees)
                     self._grow_forest(training, tasks, n_threads)
                     self._score_out_of_bag(training, n_threads)
                     tasks.end()

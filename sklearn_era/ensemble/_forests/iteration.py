@@ -84,12 +84,13 @@ class IterationMixin(gradient_boosting.BaseHistGradientBoosting):
             least_gain(self, total), self.l2_regularization,
             number_of_features(self.max_features, columns.size),
         )  # fmt: skip
+        has_weight = sample_weight is None or sample_weight.any()
         predictors = []
         for target, all_targets in zip(targets.T, training.targets.T, strict=True):
-            mean = _mean(target, sample_weight)
-            if mean is None:  # only rows without weight were drawn
-                mean = _mean(all_targets, training.sample_weight)
-                assert mean is not None  # by `_prepare`
+            if has_weight:
+                mean = np.average(target, weights=sample_weight)
+            else:
+                mean = np.average(all_targets, weights=training.sample_weight)
             gradients = mean - target
             hessians = np.ones(1, dtype=np.float32)
             if sample_weight is not None:
@@ -131,15 +132,6 @@ def _usable_columns(training: TrainingSet) -> tuple[NDArray[np.intp], Array | No
         return np.arange(training.X_binned.shape[1]), None
     usable = np.flatnonzero(penalties < 1.0)
     return usable, penalties if penalties[usable].any() else None
-
-
-def _mean(target: Array, sample_weight: Array | None) -> float | None:
-    """Return the mean of a target; None if no row has weight."""
-    if sample_weight is None:
-        return float(target.mean())
-    total = sample_weight.sum()
-    # No product by BLAS, whose threads would spin beside OpenMP's.
-    return float(np.sum(sample_weight * target) / total) if total > 0 else None
 
 
 def _node_means(

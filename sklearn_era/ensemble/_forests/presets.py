@@ -27,7 +27,6 @@ _INVARIANT: dict[str, Any] = {
 
 # The paper's penalty for classes is 10, on an impurity that is twice the squared error.
 _RATIO = Invariant(penalty=5.0, statistic="ratio", rule="every_era")
-_INVARIANT_RATIO = {"split_criterion": _RATIO}
 
 
 class TimeRobustForestRegressor(EraForestRegressor):
@@ -109,5 +108,5 @@ class InvariantForestClassifier(EraForestClassifier):
     """
 
     __init__ = stores_parameters(
-        EraForestClassifier.__init__, _INVARIANT | _INVARIANT_RATIO
+        EraForestClassifier.__init__, _INVARIANT | {"split_criterion": _RATIO}
     )

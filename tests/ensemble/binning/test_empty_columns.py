@@ -233,7 +233,7 @@ def test_a_column_with_values_in_rows_that_are_not_drawn():
     n = 210_000
     X = np.column_stack([np.arange(n) % 7.0, np.arange(n)])
     model = Regressor(max_iter=2, early_stopping=False, random_state=0).fit(X, X[:, 0])
-    X[draw_rows(model._bin_mapper, n, None), 1] = np.nan
+    X[draw_rows(model._bin_mapper, n, None)[0], 1] = np.nan
     has_value = ~np.isnan(X[:, 1])
     y = X[:, 0] + 5.0 * has_value
     with warning_of(1):

@@ -235,23 +235,6 @@ def test_errors_of_callbacks_end_the_fit_and_tear_down(hook, error, monkeypatch)
     assert_same_model(model, plain, frame)
 
 
-def era_r2(estimator, X, y, eras):
-    """The lowest R² of an era."""
-    prediction = estimator.predict(X)
-    return {"r2": min(r2_score(y[eras == e], prediction[eras == e]) for e in set(eras))}
-
-
-@pytest.mark.parametrize("early_stopping", [False, True])
-def test_a_monitor_may_score_era_by_era(early_stopping):
-    X, y, _, eras = make_data()
-    recorder, monitor = Recorder(), ScoringMonitor(scoring=era_r2)
-    model = ours(early_stopping=early_stopping)
-    model.set_callbacks(monitor, recorder).fit(X, y, eras=eras)
-    _, X_seen, y_seen, metadata, _ = recorder.of("end", "fit")[0]
-    seen = X_seen, y_seen, metadata["eras"]
-    assert logged(monitor, "r2") == [era_r2(x, *seen)["r2"] for x in recorder.fitted]
-
-
 @pytest.mark.parametrize("scoring", ["r2", ["r2"], {"r2": get_scorer("r2")}])
 def test_a_monitor_that_does_not_ask_for_eras_gets_none(scoring):
     X, y, _, eras = make_data()

@@ -6,7 +6,6 @@ import pickle
 import re
 
 import numpy as np
-import pandas as pd
 import pytest
 from numpy.testing import assert_array_equal
 from sklearn.base import clone
@@ -394,21 +393,15 @@ def test_missing_eras_and_negative_weights_are_refused(name, value):
         models[0].fit(X, y, -np.ones(60), eras=eras)
 
 
-def test_equal_labels_are_known_whatever_their_type():
+def test_text_of_numpy_is_text_and_a_number_is_no_date():
     X, y, _, eras = make_data()
-    y, days = y + eras, np.datetime64("2024-01-01", "s") + 86_400 * eras
-    stamps = [pd.Timestamp(day) for day in days]
     model = ours(era_effects="intercept", era_order="ordered")
-    for labels, same in [
-        (pd.Series(stamps), stamps), (stamps, days), (eras, eras.astype(float)),
-        (eras.astype(str), np.array(list(map(np.str_, eras)), dtype=object)),
-    ]:  # fmt: skip
-        model.fit(X, y, eras=labels)
-        expected = model.predict(X, eras=labels)
-        assert np.array_equal(model.predict(X, eras=same), expected)
-        assert not np.array_equal(expected, model.predict(X))
+    model.fit(X, y + eras, eras=eras.astype(str))
+    same = np.array(list(map(np.str_, eras)), dtype=object)
+    expected = model.predict(X, eras=eras.astype(str))
+    assert_array_equal(model.predict(X, eras=same), expected)
     with pytest.raises(ValueError, match="0 sample"):
         model.predict(X[:0], eras=[])
-    model.fit(X, y, eras=days)
+    model.fit(X, y, eras=np.datetime64("2024-01-01") + eras)
     with pytest.raises(ValueError, match=r"eras holds 0, of type int, .* datetime64"):
         model.predict(X, eras=eras)

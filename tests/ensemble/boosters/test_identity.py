@@ -4,8 +4,6 @@ import platform
 import shutil
 import subprocess
 
-import numpy as np
-import pandas as pd
 import pytest
 
 from helpers import estimators
@@ -79,16 +77,6 @@ def test_gain_with_warm_start_is_scikit_learn(target, early_stopping):
         ours.set_params(max_iter=max_iter).fit(X, y, weights, eras=eras)
         theirs.set_params(max_iter=max_iter).fit(X, y, weights)
         assert_same_model(ours, theirs, X)
-
-
-def test_gain_of_data_frames_is_scikit_learn():
-    X, y, weights, eras = make_data("binary")
-    frame = pd.DataFrame(X, columns=[f"f{i}" for i in range(X.shape[1])])
-    frame["city"] = pd.Categorical(np.array(["x", "y", "z"])[eras % 3])
-    ours, theirs = pair("binary")
-    ours.fit(frame, y, weights, eras=pd.Series(eras))
-    assert_same_model(ours, theirs.fit(frame, y, weights), frame)
-    assert ours.feature_names_in_.tolist() == frame.columns.tolist()
 
 
 # Two OpenMP runtimes in a process spin while the other one works; that there is one of

@@ -20,7 +20,6 @@ from sklearn_era.ensemble import HistGradientBoostingRegressor as Regressor
 from sklearn_era.ensemble._boosters import level_forecast as levels
 from sklearn_era.ensemble._boosters.era_effects import constant_columns
 from sklearn_era.ensemble._boosters.level_forecast import Level, Series
-from sklearn_era.model_files import load_model, save_model
 
 AUTO = Intercepts(forecast="auto")
 
@@ -239,7 +238,7 @@ def test_weeks_with_and_without_a_holiday_are_forecast():
 
 
 @pytest.mark.parametrize("target", ["real", slow("count"), "binary", "multiclass"])
-def test_levels_of_every_target(target, tmp_path):
+def test_levels_of_every_target(target):
     X, y, weights, _ = make_data(target)
     rng = np.random.default_rng(0)
     # The level of an era is the share of rows whose target is another one's.
@@ -248,14 +247,10 @@ def test_levels_of_every_target(target, tmp_path):
     model = ours(target).set_params(era_effects=AUTO, max_iter=12)
     model.fit(X, y, weights, eras=days)
     assert np.abs(model._era_forecast).max() > 0.1
-    later = days + 16 + 3
     ahead = levels.forecast_levels(model._era_level, np.array([1, 4]))
     assert model._era_forecast == pytest.approx(ahead[0])
-    raw, path = model._raw_predict(X), tmp_path / "model.era"
-    save_model(model, path)
-    copied = load_model(path)[0]
-    assert np.array_equal(copied.predict(X, eras=later), model.predict(X, eras=later))
     if target in ("binary", "multiclass"):
+        raw = model._raw_predict(X)
         expected = raw + ahead[1] - ahead[0]
         decision = model.decision_function(X, eras=np.full(y.size, days[-1] + 4))
         assert decision.reshape(raw.shape) == pytest.approx(expected)

@@ -8,10 +8,7 @@ from textwrap import dedent
 import pytest
 from sklearn.base import clone
 
-from helpers.criteria import BLEND
-from helpers.data import make_data
 from helpers.estimators import ours
-from helpers.trees import assert_same_model
 from sklearn_era import criteria
 from sklearn_era.criteria import Blend, Directional, Era, Gain, Invariant, VREx
 from sklearn_era.effects import GroupDRO, Intercepts, Recency
@@ -20,7 +17,6 @@ from sklearn_era.ensemble import HistGradientBoostingClassifier as Classifier
 from sklearn_era.ensemble import HistGradientBoostingRegressor as Regressor
 from sklearn_era.ensemble import TimeRobustForestRegressor as TimeRobustForest
 from sklearn_era.ensemble._parameter_table import CONSTRAINTS, MOVED, PARAMETERS
-from sklearn_era.model_files import load_model, save_model
 
 BOOSTERS = [Regressor, Classifier]
 FORESTS = [EraForestRegressor, EraForestClassifier]
@@ -146,25 +142,3 @@ def test_the_table_is_what_estimators_have(kind):
         assert f"{name} : {row.kind}, default={row.default!r}" in described or is_forest
         first_words = " ".join(row.text.split()[:6])
         assert first_words in " ".join(kind.__doc__.split()) or is_forest
-
-
-@pytest.mark.parametrize("params", [
-    {"split_criterion": BLEND | {"vrex": 0.0}},
-    {"split_criterion": Blend({Era(-1.0): 1, "invariant": 0.5}, normalize=False)},
-    {"split_criterion": Directional(0.1), "era_weighting": Recency(2),
-     "era_effects": Intercepts("exponential", 2)},
-    {"split_criterion": "vrex", "era_weighting": GroupDRO(0.3)},
-], ids=str)  # fmt: skip
-@pytest.mark.parametrize("target", ["real", "binary"])
-def test_copies_and_files_keep_the_objects(target, params, tmp_path):
-    X, y, _, eras = make_data(target, n_samples=120)
-    model = ours(target, **params).fit(X, y, eras=eras)
-    assert model.get_params(deep=False).items() >= params.items()
-    save_model(model, tmp_path / "model.era")
-    for again in (
-        load_model(tmp_path / "model.era")[0], pickle.loads(pickle.dumps(model)),
-        clone(model).fit(X, y, eras=eras)):  # fmt: skip
-        assert again.get_params() == model.get_params()
-        assert_same_model(again, model, X)
-    for name, value in params.items():  # which a fit leaves as they were
-        assert getattr(model, name) is value

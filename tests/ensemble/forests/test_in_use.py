@@ -20,11 +20,10 @@ from helpers.grids import on_grid
 from helpers.trees import assert_same_trees, trees_of
 from sklearn_era import ensemble
 from sklearn_era.criteria import Invariant, TimeRobust
-from sklearn_era.model_files import load_model, save_model
 
 
 @on_grid("kind criterion", ["Regressor", "Classifier"], [TimeRobust, Invariant])
-def test_presets_are_forests_with_other_defaults(criterion, kind, tmp_path):
+def test_presets_are_forests_with_other_defaults(criterion, kind):
     name = criterion.__name__
     preset, base = (getattr(ensemble, f"{x}Forest{kind}") for x in (name, "Era"))
     defaults, known = (signature(each).parameters for each in (preset, base))
@@ -40,11 +39,6 @@ def test_presets_are_forests_with_other_defaults(criterion, kind, tmp_path):
     X, y, eras = make_data()
     y = y if kind == "Regressor" else make_classes(y, 2)
     assert forest.fit(X, y, eras=eras).score(X, y) > 0
-    save_model(forest, tmp_path / "forest.json")
-    again, _ = load_model(tmp_path / "forest.json")
-    assert type(again) is preset
-    assert again.get_params() == forest.get_params()
-    assert_array_equal(again.predict(X), forest.predict(X))
     with pytest.raises(TypeError, match="unexpected keyword argument 'trees'"):
         preset(trees=3)
 

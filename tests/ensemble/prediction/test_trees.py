@@ -315,10 +315,3 @@ def test_trees_that_are_added_meanwhile_are_not_of_the_call():
 
     model._predictors = Growing(model._predictors)
     assert np.array_equal(model.predict(X), before)
-
-
-def test_an_iteration_that_is_not_whole_predicts_nothing():
-    model = make_model(8, Classifier, max_iter=2)
-    model._predictors[1].pop()
-    with pytest.raises(ValueError, match="has 2 trees in place of 3, as while it is "):
-        model.predict(make_data()[0])
