@@ -48,7 +48,7 @@ class Equations(NamedTuple):
 class Variances(NamedTuple):
     """Variances to integrate over: one of rows, one of residuals, many of columns."""
 
-    way: int  # the number of the way in which columns are related
+    relation: int  # of columns, its number: see `CrossedEras`
     row: float
     residual: float
     columns: Array
@@ -85,7 +85,8 @@ class CrossedEras:
     together. Without sampling errors, all variances are multiples of the residual one,
     which is integrated out by itself. The prior is uniform in log(1 + r), as Jeffreys'
     prior is if groups are in equally many eras; for columns, it is Jeffreys' prior,
-    which depends on how columns are related.
+    which depends on how columns are related. A relation is the correlation of
+    neighbours and the variance of a slope (see `correlations`).
     """
 
     def __init__(self, table: Array, errors: Array, are_related: bool) -> None:
@@ -104,11 +105,11 @@ class CrossedEras:
         errors = np.maximum(np.where(is_known, errors / self._unit, 0.0), least)
         self._squares, self._square = errors**2, np.mean(errors[is_known] ** 2)
         self._places = np.arange(float(table.shape[1]))
-        ways = RELATED if are_related else INDEPENDENT
-        self._ways = [*ways]
+        prior_weights = RELATED if are_related else INDEPENDENT
+        self._relations = [*prior_weights]
         self._roots = [
-            cholesky(correlations(self._places, self._places, *way), lower=True)
-            for way in ways
+            cholesky(correlations(self._places, self._places, *relation), lower=True)
+            for relation in self._relations
         ]
         self._sizes = np.array([is_known.any(axis=i).sum() for i in (1, 0)])
         # A variance that adds as much to a row's mean, or a column's, as residuals do.
@@ -118,20 +119,23 @@ class CrossedEras:
         if self._has_errors:
             high = np.append(high, np.log1p(1e4 / self._square))
         points, logs, _ = _zoom(
-            lambda x: np.array([logsumexp(v.log_densities) for v in self._grid(0, x)]),
+            lambda x: np.array(
+                [logsumexp(v.log_densities) for v in self._variances_at(0, x)]
+            ),
             high, _N_POINTS[high.size],
         )  # fmt: skip
         self.components = self._estimate(points[logs.argmax()], [*high, *self._top])
-        # Other ways are looked at where the first one has its densities.
+        # Other relations are looked at where the first one has its densities.
         near = points[logs > logs.max() - _FAR]
         grids = [
-            self._grid(way, near, prior) for way, prior in enumerate(ways.values())
+            self._variances_at(i, near, weight)
+            for i, weight in enumerate(prior_weights.values())
         ]
         evidence = [logsumexp([x.log_densities for x in grid]) for grid in grids]
         self.weights = np.exp(evidence - logsumexp(evidence))
         least = max(x.log_densities.max() for grid in grids for x in grid) - _FAR
         self._grids = [
-            Variances(x.way, x.row, x.residual, *np.array(x[3:])[:, x[4] > least])
+            Variances(x.relation, x.row, x.residual, *np.array(x[3:])[:, x[4] > least])
             for grid in grids for x in grid if x.log_densities.max() > least
         ]  # fmt: skip
         self._variances = np.concatenate([x.table() for x in self._grids])
@@ -151,10 +155,12 @@ class CrossedEras:
         row, column = self._units * level
         return np.expm1(point[0]) * row, level - self._square, column
 
-    def _solve(
-        self, way: int, row: float, residual: float, at: int | None = None
+    def _equations(
+        self, relation: int, row: float, residual: float, at: int | None = None
     ) -> Equations:
-        """Return the `Equations`, with an indicator of the row `at` if given."""
+        """Return the `Equations` for two variances, of rows and of residuals, with an
+        indicator of the row `at` if given.
+        """
         vectors = self._vectors
         if at is not None:
             vectors = np.append(vectors, np.zeros_like(vectors[:1]), axis=0)
@@ -166,7 +172,7 @@ class CrossedEras:
         gram = np.tensordot(weighed, vectors, axes=([1, 2], [1, 2]))
         gram -= of_rows * shrunk @ of_rows.T
         matrix = np.diag(of_columns[0]) - (weights.T * shrunk) @ weights
-        root = self._roots[way]
+        root = self._roots[relation]
         information, basis = eigh(root.T @ matrix @ root)
         products = (of_columns - of_rows * shrunk @ weights) @ root @ basis
         determinant = np.log1p(row * of_rows[0]).sum()
@@ -185,10 +191,14 @@ class CrossedEras:
         of_scores = squares if self._has_errors else n * np.log(squares)
         return np.array([-(determinants + np.log(precision) + of_scores) / 2, squares])
 
-    def _grid(self, way: int, points: Array, prior: float = 1.0) -> list[Variances]:
-        """Return for each point its `Variances`, which hold a grid for columns."""
+    def _variances_at(
+        self, relation: int, points: Array, prior_weight: float = 1.0
+    ) -> list[Variances]:
+        """Return for each point of the grid of rows and residuals its `Variances`, with
+        a grid for columns. `prior_weight` is that of the relation.
+        """
         levels = [self._levels(point) for point in points]
-        equations = [self._solve(way, *level[:2]) for level in levels]
+        equations = [self._equations(relation, *level[:2]) for level in levels]
 
         def evaluate(axis: Array) -> Array:
             found = []
@@ -204,14 +214,16 @@ class CrossedEras:
             lambda axis: evaluate(axis)[:, 0].max(axis=0), self._top, _N_COLUMN_POINTS
         )
         # Trapezoids end at 0; steps on the axes of points are alike.
-        shares = step * np.where(axis[:, 0], prior, prior / 2)
+        shares = prior_weight * step * np.where(axis[:, 0], 1.0, 0.5)
         found = []
         for point, level, (logs, squares) in zip(
             points, levels, evaluate(axis), strict=True
         ):
             logs += np.log(level[2] * shares) - np.log(2) * (point == 0).sum()
             columns = np.expm1(axis[:, 0]) * level[2]
-            found.append(Variances(way, level[0], level[1], columns, logs, squares))
+            found.append(
+                Variances(relation, level[0], level[1], columns, logs, squares)
+            )
         return found
 
     def _estimate(self, point: Array, high: Any) -> dict[str, float]:
@@ -222,11 +234,12 @@ class CrossedEras:
         def solve(point: Array) -> tuple[Any, Any]:
             row, residual, unit = self._levels(point)
             columns = np.expm1(point[-1:]) * unit
-            logs, squares = self._likelihoods(self._solve(0, row, residual), columns)
+            equations = self._equations(0, row, residual)
+            logs, squares = self._likelihoods(equations, columns)
             factor = 1.0 if self._has_errors else squares[0] / (self._n - 1)
             return -logs[0], np.array([row, columns[0], residual]) * factor
 
-        [grid] = self._grid(0, point[np.newaxis])
+        [grid] = self._variances_at(0, point[np.newaxis])
         columns = grid.columns[grid.log_densities.argmax()] / self._levels(point)[2]
         start, bounds = np.append(point, np.log1p(columns)), [(0.0, x) for x in high]
         best = minimize(lambda x: solve(x)[0], start, bounds=bounds, method="L-BFGS-B")
@@ -268,13 +281,14 @@ class CrossedEras:
             is_new = is_new[[1, 0, 2]]
         places, parts = self._places, []
         for x in self._grids:
-            to = correlations(places, np.array([place]), *self._ways[x.way])[:, 0]
+            rho, slope = self._relations[x.relation]
+            to = correlations(places, np.array([place]), rho, slope)[:, 0]
             distance = (place - places.mean()) / places.std()
-            variance = x.columns * (1 + self._ways[x.way][1] * distance**2)
-            equations = self._solve(x.way, x.row, x.residual, row)
+            variance = x.columns * (1 + slope * distance**2)
+            equations = self._equations(x.relation, x.row, x.residual, row)
             left, grams, _ = equations.at(x.columns)
             loads = equations.vectors.T @ solve_triangular(
-                self._roots[x.way], to, lower=True
+                self._roots[x.relation], to, lower=True
             )
             shared = (left * loads) @ equations.products.T
             variance -= (x.columns[:, np.newaxis] - left) @ loads**2
@@ -293,7 +307,8 @@ class CrossedEras:
         """Return the distribution of the mean over all possible groups and eras."""
         parts = []
         for x in self._grids:
-            grams = self._solve(x.way, x.row, x.residual).at(x.columns)[1]
+            equations = self._equations(x.relation, x.row, x.residual)
+            grams = equations.at(x.columns)[1]
             parts.append((grams[:, 0, 1] / grams[:, 0, 0], 1 / grams[:, 0, 0]))
         return self._mixture(parts, 0.0, 1 / np.append(self._sizes, self._n))
 

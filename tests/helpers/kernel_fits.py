@@ -17,32 +17,6 @@ from sklearn_era.ensemble._splitting.tree_grower import EraTreeGrower
 CRITERIA = ERA_CRITERIA
 
 
-class RecordingSplitter(EraSplitter):
-    """Has what the grown nodes are, for `RecordingGrower` to note."""
-
-    def __init__(self, era_codes, *args, **kwargs):
-        super().__init__(era_codes, *args, **kwargs)
-        self.era_codes = era_codes
-        self.n_eras = []
-        self.rows = []
-
-
-class RecordingGrower(EraTreeGrower):
-    """Notes the number of eras of each node, and the rows of leaves."""
-
-    def __init__(self, era_splitter, *args, **kwargs):
-        super().__init__(era_splitter, *args, **kwargs)
-        self.recorder = era_splitter
-
-    def grow(self):
-        super().grow()
-        for node in self.grown_nodes:
-            eras = self.recorder.era_codes[node.sample_indices]
-            self.recorder.n_eras.append(np.unique(eras).size)
-        leaves = [leaf.sample_indices.copy() for leaf in self.finalized_leaves]
-        self.recorder.rows += sorted(leaves, key=min)
-
-
 class OneOfSeveral(Exchange):
     """One process on the path of several; counts what it sends."""
 
@@ -84,7 +58,7 @@ def hessians_that_vary(kind, y):
 
 
 def fit(
-    data, criterion, *, weights=None, store_budget=None, splitter=EraSplitter,
+    data, criterion, *, weights=None, store_budget=None, grower=EraTreeGrower,
     exchange=ALONE, **params
 ):  # fmt: skip
     """Fit with `store_budget` bytes for histograms; the model and its splitter."""
@@ -101,7 +75,7 @@ def fit(
         def _make_era_splitter(self, eras, eras_val, y, sample_weight):
             super()._make_era_splitter(eras, eras_val, y, sample_weight)
             assert self._fit_state.era_splitter is not None
-            make = partial(splitter, store_budget=store_budget)
+            make = partial(EraSplitter, store_budget=store_budget)
             plan = self._fit_state.plan
             more = {"penalties": self._fit_state.penalties, "exchange": exchange}
             given = eras, y, sample_weight, make
@@ -109,7 +83,6 @@ def fit(
             self._fit_state.era_splitter = made[-1]
 
     model = Model(**params)
-    grower = RecordingGrower if splitter is RecordingSplitter else EraTreeGrower
     with patch.object(hooks, "EraTreeGrower", grower):
         model.fit(X, y, weights, eras=eras)
     assert n_splits(model) > 2, "trees too small to tell ways apart"

@@ -75,18 +75,18 @@ def correlation(era, other, rho, slope):
 
 @pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize("has_errors", [False, True])
-@pytest.mark.parametrize("way", [(0.0, 0.0), (0.0, 30.0), (0.7, 0.0)])
-def test_likelihoods_are_those_of_the_normal_distribution(seed, has_errors, way):
+@pytest.mark.parametrize("relation", [(0.0, 0.0), (0.0, 30.0), (0.7, 0.0)])
+def test_likelihoods_are_those_of_the_normal_distribution(seed, has_errors, relation):
     model, scores, errors, group, era = standard_table(seed, True, has_errors)
     rng = np.random.default_rng(seed)
     row, *columns = rng.gamma(1.0, size=4)
     residual = rng.gamma(1.0) if has_errors else 1.0
-    equations = model._solve(model._ways.index(way), row, residual)
+    equations = model._equations(model._relations.index(relation), row, residual)
     logs, squares = model._likelihoods(equations, np.array(columns))
     n, expected = scores.size - 1, []
     for column in columns:
         V = row * (group[:, None] == group) + np.diag(residual + errors**2)
-        V += column * correlation(era, era, *way)
+        V += column * correlation(era, era, *relation)
         precision = np.linalg.inv(V)
         of_ones = precision.sum(axis=0)
         q = scores @ precision @ scores - (of_ones @ scores) ** 2 / of_ones.sum()
@@ -98,26 +98,26 @@ def test_likelihoods_are_those_of_the_normal_distribution(seed, has_errors, way)
 
 
 @pytest.mark.parametrize("group", [None, 2])
-@pytest.mark.parametrize("way", [None, (0.0, 0.0), (0.0, 30.0), (0.7, 0.0)])
-def test_predictions_are_those_of_dense_algebra(group, way):
-    model, scores, errors, of_cell, era = standard_table(4, way is not None, True)
+@pytest.mark.parametrize("relation", [None, (0.0, 0.0), (0.0, 30.0), (0.7, 0.0)])
+def test_predictions_are_those_of_dense_algebra(group, relation):
+    model, scores, errors, of_cell, era = standard_table(4, relation is not None, True)
     row, column, residual, error = 0.5, 0.7, 0.3, 0.2
     pair = (column, row) if model._is_turned else (row, column)
-    assert model._is_turned == (way is None)
-    at = model._ways.index(way or (0.0, 0.0))
+    assert model._is_turned == (relation is None)
+    at = model._relations.index(relation or (0.0, 0.0))
     found = Variances(at, pair[0], residual, np.array([pair[1]]), *np.zeros((2, 1)))
     model._grids, model._variances = [found], found.table()
     model._factors = np.ones((1, 1))
     [weight], [mean], [deviation] = model.predict(8.0, error, group)
-    related = correlation(era, np.array([8.0]), *(way or (0, 0)))[:, 0]
+    related = correlation(era, np.array([8.0]), *(relation or (0, 0)))[:, 0]
     V = row * (of_cell[:, None] == of_cell) + np.diag(residual + errors**2)
-    V += column * correlation(era, era, *(way or (0, 0)))
+    V += column * correlation(era, era, *(relation or (0, 0)))
     shared, precision = row * (of_cell == group) + column * related, np.linalg.inv(V)
     of_ones = precision.sum(axis=0)
     center = of_ones @ scores / of_ones.sum()
     expected = center + shared @ precision @ (scores - center)
     own = row + residual + error**2
-    own += column * correlation(np.array([8.0]), 8.0, *(way or (0, 0)))[0, 0]
+    own += column * correlation(np.array([8.0]), 8.0, *(relation or (0, 0)))[0, 0]
     own += (1 - shared @ of_ones) ** 2 / of_ones.sum() - shared @ precision @ shared
     assert_allclose([weight, mean, deviation], [1, expected, np.sqrt(own)])
 

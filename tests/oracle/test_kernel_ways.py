@@ -13,7 +13,8 @@ from threadpoolctl import threadpool_limits
 
 from helpers.criteria import DEVIATIONS, ERA_CRITERIA
 from helpers.grids import on_grid, slow
-from helpers.kernel_fits import RecordingSplitter, fit, make_eras
+from helpers.kernel_fits import fit, make_eras
+from helpers.trees import rows_of_nodes, trees_of
 from oracle.cases import Case, first_tree, fit_and_check, fit_case, of_each
 from oracle.reference import check_fit
 from sklearn_era.criteria import Era, Gain
@@ -37,12 +38,11 @@ PENALTIES = {"free": None, "penalties": [0.3, 0.1, 0.0, 2.0]}
 
 
 def check(data, criterion, weights=None, **params):
-    params = {"splitter": RecordingSplitter, "weights": weights} | LIMITS | params
-    model, splitter = fit(data, criterion, **params)
+    model, splitter = fit(data, criterion, weights=weights, **LIMITS | params)
     report = check_fit(model, *data, weights)
     assert report.n_splits > 2
     assert report.n_undecided <= report.n_splits
-    return splitter
+    return model, splitter
 
 
 @on_grid(
@@ -89,10 +89,9 @@ def test_each_way_is_taken_where_it_pays(shape, params, expected):
 
 
 def test_several_threads_search_large_nodes_alone():
-    params = {"max_iter": 1, "splitter": RecordingSplitter}
     with threadpool_limits(2, user_api="openmp"):
-        _, small = fit(make_eras(4, 200, 5), ERA_CRITERIA["era"], **params)
-        _, large = fit(make_eras(4, 1200, 5), ERA_CRITERIA["era"], **params)
+        _, small = fit(make_eras(4, 200, 5), ERA_CRITERIA["era"], max_iter=1)
+        _, large = fit(make_eras(4, 1200, 5), ERA_CRITERIA["era"], max_iter=1)
     assert small.ways["threads"] == 0 < small.n_searched
     assert 0 < large.ways["threads"] < large.n_searched
 
@@ -108,7 +107,8 @@ def test_what_a_first_look_would_leave_out(name, size):
 
 @of_each(ERA_CRITERIA, step=4)
 def test_kept_sums_of_bundles(criterion):
-    assert check(make_eras(3, 500, 5, n_features=6), criterion, max_iter=2).n_kept > 6
+    data = make_eras(3, 500, 5, n_features=6)
+    assert check(data, criterion, max_iter=2)[1].n_kept > 6
 
 
 # Rows are first summed up by the 125 combinations of three features' bins where an era
@@ -190,7 +190,9 @@ def test_eras_without_a_row_in_most_nodes(criterion):
     X[:, 2] = np.where(np.arange(len(y)) % 3, eras // 4, X[:, 2])
     y += 60.0 * (X[:, 2] > 5)
     params = {"max_leaf_nodes": 4, "min_era_coverage": 0.05, "min_samples_leaf": 10}
-    assert min(check((X, y, eras), criterion, **params).n_eras) < 38
+    model, _ = check((X, y, eras), criterion, **params)
+    rows_by_node = rows_of_nodes(trees_of(model)[0], X).values()
+    assert min(np.unique(eras[rows]).size for rows in rows_by_node) < 38
 
 
 # More rows than are packed at a time. Twice the same eras give the same.

@@ -37,7 +37,6 @@ cdef struct criterion_struct:
     bint takes_worst_era          # TIME_ROBUST: `aggregation` is "max"
     bint keeps_sides              # of all eras of a split, for CUSTOM
     bint takes_deviation          # TIME_ROBUST: hessians are squares of gradients
-    bint measures_impurities      # TIME_ROBUST, or a blend of it
     double invariance_penalty
     double vrex_penalty
     InvarianceStatistic invariance_statistic

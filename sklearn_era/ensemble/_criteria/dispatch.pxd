@@ -123,7 +123,6 @@ cdef inline void list_statistics(criterion_struct * criterion) noexcept nogil:
         int name
     criterion.n_statistics = 0
     criterion.keeps_sides = reads(criterion, CUSTOM)
-    criterion.measures_impurities = reads(criterion, TIME_ROBUST)
     for name in range(ERA, BLEND):
         if not reads(criterion, name):
             continue

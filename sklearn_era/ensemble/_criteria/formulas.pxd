@@ -73,7 +73,7 @@ cdef struct era_facts:
     era_sums all_rows
     double unit_of_gains  # see `gain_unit`
     double min_samples    # on both sides of a split that covers the era
-    # These three only if the criterion `measures_impurities`.
+    # These three only for TIME_ROBUST.
     double share          # of the era's rows that are in the node
     double impurity       # before the split
     double least_impurity  # a smaller one is rounding
@@ -97,7 +97,7 @@ cdef inline era_facts facts_of_era(
     era.all_rows = all_rows
     era.unit_of_gains = gain_unit(criterion, all_rows.hessians, eras.gradient_variance)
     era.min_samples = eras.min_samples[code]
-    if not criterion.measures_impurities:
+    if not (criterion.traits.reads_impurities or criterion.takes_deviation):
         return era
     era.share = all_rows.count / eras.era_sizes[code]
     era.impurity = eras.impurities[code]

@@ -20,6 +20,7 @@ from .formulas cimport (
     bounded, era_contrast, era_facts, era_gain, era_sums, eras_struct,
     facts_of_era, is_covered, is_informative, neutral_unless, node_value,
 )
+from .invariant cimport era_effect
 from .ranking cimport rank_split
 from .split_sums cimport add_era, merge_sums
 
@@ -208,7 +209,7 @@ def compare_listed(
             a, b = neutral_unless(informative, a), neutral_unless(informative, b)
             contrast = era_contrast(a, b, l2)
             result[0, era, i] = era_gain(a, b, contrast, l2)
-            result[1, era, i] = contrast / ((a.hessians + l2) * (b.hessians + l2))
+            result[1, era, i] = era_effect(a, b, l2)
     return np.asarray(result)
 
 

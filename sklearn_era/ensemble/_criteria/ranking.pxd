@@ -67,7 +67,7 @@ cdef inline bint rank_split(
 
 cdef inline bint penalise(
     const criterion_struct * criterion,
-    double penalty,         # a share of the largest key by `penalty_unit`
+    double penalty,         # a share of the largest key by `criterion_of_unit`
     split_rank * rank,   # IN, of a valid split, and OUT
 ) noexcept nogil:
     """Subtract a feature's penalty from a rank; return whether it is still valid."""
@@ -80,7 +80,7 @@ cdef inline bint penalise(
     return rank.primary > 0.0
 
 
-cdef inline criterion_struct penalty_unit(
+cdef inline criterion_struct criterion_of_unit(
     const criterion_struct * criterion
 ) noexcept nogil:
     """Return the criterion whose largest key in the node is the unit of penalties.
@@ -88,13 +88,13 @@ cdef inline criterion_struct penalty_unit(
     Keys of INVARIANT and TIME_ROBUST may be negative; their units are the gain and the
     decrease of impurity.
     """
-    cdef criterion_struct unit
+    cdef criterion_struct of_unit
     if criterion.name == INVARIANT:
         return gain_alone(criterion, criterion.min_covered_eras)
-    unit = criterion[0]
+    of_unit = criterion[0]
     if criterion.name == TIME_ROBUST:
-        unit.ranks_by_decrease = True
-    return unit
+        of_unit.ranks_by_decrease = True
+    return of_unit
 
 
 cdef inline double gain_beyond_rounding(

@@ -11,14 +11,14 @@ from .candidates.splits cimport (
     DIRECTIONS_FIRST, FIRST_COLUMNS, ROWS_LOOKED_AT, SHARES_OF_GAIN, THREADS,
     CandidateSplits, note_way,
 )
-from .lanes.functions cimport node_struct
-from .nodes cimport chosen_split, feature_split, penalty_of_feature
+from .nodes cimport feature_split, node_choice, penalty_of_feature
 from .threads cimport thread_team, wait_for_team
 from .visits cimport visit_columns
 from .._criteria.criterion cimport criterion_struct
 from .._criteria.dispatch cimport DIRECTIONAL, GAIN
 from .._criteria.ranking cimport (
-    directions_alone, gain_alone, gain_beyond_rounding, penalty_unit, with_share_of,
+    criterion_of_unit, directions_alone, gain_alone, gain_beyond_rounding,
+    with_share_of,
 )
 
 
@@ -33,20 +33,19 @@ cdef enum search_step:
 
 
 cdef inline int choose_split(
-    CandidateSplits splits, const criterion_struct * criterion,
-    const node_struct * node, search_step step, int n_threads,
-    chosen_split * chosen  # OUT; see `search_node`
+    CandidateSplits splits, const criterion_struct * criterion, search_step step,
+    int n_threads, node_choice * choice  # IN and OUT; see `search_node`
 ) except -1:
-    """Set `chosen` to the split of a node; penalties of features are subtracted."""
+    """Choose the split of a node, by all threads."""
     splits.n_taken[THREADS] += n_threads > 1
     if n_threads == 1:
         with nogil:
-            search_node(splits, criterion, node, step, thread_team(0, 1), chosen)
+            search_node(splits, criterion, step, thread_team(0, 1), choice)
     else:
         with nogil, parallel(num_threads=n_threads):
             search_node(
-                splits, criterion, node, step,
-                thread_team(omp_get_thread_num(), omp_get_num_threads()), chosen,
+                splits, criterion, step,
+                thread_team(omp_get_thread_num(), omp_get_num_threads()), choice,
             )
     if splits.error is not None:
         error, splits.error = splits.error, None
@@ -80,9 +79,9 @@ cdef inline void look_at_rows(
 
 
 cdef inline void search_node(
-    CandidateSplits splits, const criterion_struct * criterion,
-    const node_struct * node, search_step step, thread_team team,
-    chosen_split * result,  # OUT, and IN after GAINS_ALONE
+    CandidateSplits splits, const criterion_struct * criterion, search_step step,
+    thread_team team,
+    node_choice * result,  # OUT, and IN after GAINS_ALONE
 ) noexcept nogil:
     """Find the split of a node, and set `result`; all threads of the team call this.
 
@@ -93,117 +92,106 @@ cdef inline void search_node(
     does both.
     """
     cdef:
-        chosen_split chosen
-        feature_split largest
+        node_choice choice
+        bint has_share = criterion.min_gain_share > 0.0  # not with GAIN
         double min_gain = criterion.min_gain
         double unit = 0.0
-    chosen.is_splittable = chosen.is_uncovered = chosen.is_the_gains = False
-    chosen.is_deferred = False
+    choice.is_uncovered = choice.is_the_gains = False
     if step == ERAS_ALONE:
-        chosen.best = result.best
-        chosen.is_splittable = True
-        chosen.largest_gain = chosen.best.rank.gain
+        choice.split = result.split
         wait_for_team(team)
-        choose_by_share(splits, criterion, node, unit, team, &chosen)
-    elif criterion.name == GAIN:
-        min_gain = gain_beyond_rounding(criterion, node.pooled.loss)
-        chosen.best = largest_gain(splits, node, min_gain, team, &unit)
-    elif criterion.min_gain_share == 0.0:
-        chosen.best = best_by_eras(splits, criterion, node, team)
-        chosen.is_splittable = chosen.best.found
-        if not chosen.best.found:
-            find_gains(splits, node, team)
-            largest = best_by_gain(splits, node, min_gain, 0.0)
-            chosen.is_splittable = largest.found
-            chosen.is_uncovered = largest.found and covers_too_few(
-                splits, criterion, node, team
-            )
+    elif has_share or criterion.name == GAIN:
+        if not has_share:
+            min_gain = gain_beyond_rounding(criterion, splits.node.pooled.loss)
+        choice.split = split_of_largest_gain(splits, min_gain, team, &unit)
     else:
-        chosen.best = largest_gain(splits, node, min_gain, team, &unit)
-        chosen.is_splittable = chosen.best.found
-        chosen.is_deferred = chosen.best.found and step == GAINS_ALONE
-        chosen.largest_gain = chosen.best.rank.gain
-        if chosen.best.found and step == WHOLE_SEARCH:
-            choose_by_share(splits, criterion, node, unit, team, &chosen)
-    if criterion.name == GAIN or criterion.min_gain_share == 0.0:
-        chosen.largest_gain = chosen.best.rank.gain
+        choice.split = best_by_eras(splits, criterion, team)
+    choice.is_splittable = choice.split.found and criterion.name != GAIN
+    choice.is_deferred = choice.split.found and step == GAINS_ALONE
+    choice.largest_gain = choice.split.rank.gain
+    if choice.split.found:
+        if has_share and step != GAINS_ALONE:
+            choose_by_share(splits, criterion, unit, team, &choice)
+    elif criterion.name != GAIN and not has_share:
+        find_gains(splits, team)
+        choice.is_splittable = best_by_gain(splits, min_gain, 0.0).found
+        choice.is_uncovered = choice.is_splittable and covers_too_few(
+            splits, criterion, team
+        )
     if team.rank == 0:
-        result[0] = chosen
+        result[0] = choice
 
 
 cdef inline void choose_by_share(
-    CandidateSplits splits, const criterion_struct * criterion,
-    const node_struct * node, double unit, thread_team team,
-    chosen_split * chosen,  # IN: the split of the largest gain; OUT
+    CandidateSplits splits, const criterion_struct * criterion, double unit,
+    thread_team team,
+    node_choice * choice,  # IN: the split of the largest gain; OUT
 ) noexcept nogil:
     """Choose the best split by the criterion's key among those with `min_gain_share` of
     the largest gain; if none is admissible, keep the split of the largest gain.
     """
     cdef:
-        feature_split largest = chosen.best
+        feature_split largest = choice.split
         criterion_struct sharing = with_share_of(criterion, largest.rank.primary)
-    if node.n_coverable < criterion.min_covered_eras:
-        chosen.is_uncovered = True
+    if splits.node.n_coverable < criterion.min_covered_eras:
+        choice.is_uncovered = True
     else:
         note_way(splits, SHARES_OF_GAIN, team.rank == 0)
-        chosen.best = best_by_eras(splits, &sharing, node, team)
-        if not chosen.best.found:
-            chosen.best = largest
-            chosen.is_uncovered = covers_too_few(splits, &sharing, node, team)
-    chosen.is_the_gains = chosen.best.rank.gain == largest.rank.gain
-    chosen.best.rank.priority = chosen.best.rank.gain - penalty_of_feature(
-        splits.tree, chosen.best.feature_idx, unit
+        choice.split = best_by_eras(splits, &sharing, team)
+        if not choice.split.found:
+            choice.split = largest
+            choice.is_uncovered = covers_too_few(splits, &sharing, team)
+    choice.is_the_gains = choice.split.rank.gain == largest.rank.gain
+    choice.split.rank.priority = choice.split.rank.gain - penalty_of_feature(
+        splits.tree, choice.split.feature_idx, unit
     )
-    chosen.best.rank.secondary = 0.0
+    choice.split.rank.secondary = 0.0
 
 
-cdef inline feature_split largest_gain(
-    CandidateSplits splits, const node_struct * node,
-    double min_gain,           # exclusive
+cdef inline feature_split split_of_largest_gain(
+    CandidateSplits splits,
+    double min_gain,        # exclusive
     thread_team team,
     double * unit,          # OUT: largest gain before penalties, their unit
 ) noexcept nogil:
     """Return the split with the largest gain after feature penalties."""
     cdef feature_split largest
-    find_gains(splits, node, team)
-    largest = best_by_gain(splits, node, min_gain, 0.0)
+    find_gains(splits, team)
+    largest = best_by_gain(splits, min_gain, 0.0)
     if largest.found:
         unit[0] = largest.rank.gain
         if splits.tree.penalties != NULL:
-            largest = best_by_gain(splits, node, min_gain, unit[0])
+            largest = best_by_gain(splits, min_gain, unit[0])
     return largest
 
 
 cdef inline feature_split best_by_eras(
-    CandidateSplits splits, const criterion_struct * criterion,
-    const node_struct * node, thread_team team
+    CandidateSplits splits, const criterion_struct * criterion, thread_team team
 ) noexcept nogil:
     """Return the best split by the key after penalties, among splits of enough gain."""
     cdef:
-        criterion_struct unit
+        criterion_struct of_unit
         feature_split largest
-    compare_splits(splits, criterion, node, team)
+    compare_splits(splits, criterion, team)
     if splits.tree.penalties == NULL:
-        return rank_splits(splits, criterion, node, team)
-    unit = penalty_unit(criterion)
-    largest = rank_splits(splits, &unit, node, team)
+        return rank_splits(splits, criterion, team)
+    of_unit = criterion_of_unit(criterion)
+    largest = rank_splits(splits, &of_unit, team)
     if largest.found:
-        largest = rank_splits(splits, criterion, node, team, largest.rank.primary)
+        largest = rank_splits(splits, criterion, team, largest.rank.primary)
     return largest
 
 
 cdef inline bint covers_too_few(
-    CandidateSplits splits, const criterion_struct * criterion,
-    const node_struct * node, thread_team team
+    CandidateSplits splits, const criterion_struct * criterion, thread_team team
 ) noexcept nogil:
     """Return whether all listed splits, those of enough gain, cover too few eras."""
     cdef criterion_struct covering = gain_alone(criterion, criterion.min_covered_eras)
-    return not rank_splits(splits, &covering, node, team).found
+    return not rank_splits(splits, &covering, team).found
 
 
 cdef inline void compare_splits(
-    CandidateSplits splits, const criterion_struct * criterion,
-    const node_struct * node, thread_team team
+    CandidateSplits splits, const criterion_struct * criterion, thread_team team
 ) noexcept nogil:
     """List the splits of enough gain, and sum up the eras for each."""
     cdef:
@@ -212,7 +200,7 @@ cdef inline void compare_splits(
             and not criterion.keeps_sides
         )
         criterion_struct by_direction
-    list_splits(splits, criterion, node, prunes, team)
+    list_splits(splits, criterion, prunes, team)
     # The eras' gains only break ties of directions: without l2, a split with a
     # direction in any era has a gain.
     if (
@@ -223,20 +211,20 @@ cdef inline void compare_splits(
     ):
         note_way(splits, DIRECTIONS_FIRST, team.rank == 0)
         by_direction = directions_alone(criterion)
-        compare_columns(splits, &by_direction, node, team)
-        keep_best(splits, &by_direction, node, team)
+        compare_columns(splits, &by_direction, team)
+        keep_best(splits, &by_direction, team)
     if criterion.keeps_sides:
-        call_python(splits, MAKE_ROOM, criterion, node, team)
-    compare_columns(splits, criterion, node, team)
+        call_python(splits, MAKE_ROOM, criterion, team)
+    compare_columns(splits, criterion, team)
     if criterion.keeps_sides:
-        call_python(splits, ASK_CRITERION, criterion, node, team)
+        call_python(splits, ASK_CRITERION, criterion, team)
     if not splits.is_alone:
-        call_python(splits, MERGE_SPLITS, criterion, node, team)
+        call_python(splits, MERGE_SPLITS, criterion, team)
 
 
 cdef inline void call_python(
     CandidateSplits splits, python_step step, const criterion_struct * criterion,
-    const node_struct * node, thread_team team,
+    thread_team team,
 ) noexcept nogil:
     """Let the first thread do a step that needs Python, while the others wait. Keep an
     error in `splits.error` until threads have ended.
@@ -248,7 +236,7 @@ cdef inline void call_python(
                 if step == MAKE_ROOM:
                     splits.make_room()
                 elif step == ASK_CRITERION:
-                    splits.ask_criterion(criterion, node)
+                    splits.ask_criterion(criterion)
                 else:
                     splits.merge_splits(criterion)
             except BaseException as error:
@@ -258,8 +246,7 @@ cdef inline void call_python(
 
 
 cdef inline void compare_columns(
-    CandidateSplits splits, const criterion_struct * criterion,
-    const node_struct * node, thread_team team
+    CandidateSplits splits, const criterion_struct * criterion, thread_team team
 ) noexcept nogil:
     """Sum up the eras for the listed columns; the best split of the first columns
     prunes the others.
@@ -270,10 +257,10 @@ cdef inline void compare_columns(
         int n_first = splits.n_first
     if n_first > 0:
         note_way(splits, FIRST_COLUMNS, team.rank == 0)
-        visit_columns(splits, splits.rows, criterion, node, 0, n_first, min_key, team)
-        best = rank_splits(splits, criterion, node, team, 0.0, True)
+        visit_columns(splits, splits.rows, criterion, 0, n_first, min_key, team)
+        best = rank_splits(splits, criterion, team, 0.0, True)
         if best.found:
             min_key = best.rank.primary
     visit_columns(
-        splits, splits.rows, criterion, node, n_first, splits.n_listed, min_key, team
+        splits, splits.rows, criterion, n_first, splits.n_listed, min_key, team
     )

@@ -24,12 +24,6 @@ cdef class GrownTree:
         self.memory = np.empty(0, dtype=np.uint8)
 
     @property
-    def grown_nodes(self):
-        return [
-            GrownNode(self, i) for i in range(self.n_nodes) if self.nodes[i].n_rows >= 0
-        ]
-
-    @property
     def finalized_leaves(self):
         """Return the leaves from left to right, so that sums over leaves have the same
         bits in whatever order threads made the leaves.
@@ -56,7 +50,7 @@ cdef class GrownTree:
         return 0
 
     cdef int undo_split(self, grown_node * node) except -1:
-        """Make a node a leaf: drop its children, and put its rows in order again."""
+        """Make a node a leaf: put its rows in order again."""
         cdef EraRows rows = self.splitter.rows
         unite_rows(
             &self.splitter.partition[0] + node.node.start, node.n_rows,
@@ -64,7 +58,6 @@ cdef class GrownTree:
             NULL if rows.order is None else &rows.era_codes[0],
             &self.splitter.scratch[0],
         )
-        self.nodes[node.left].n_rows = self.nodes[node.right].n_rows = -1
         return 0
 
     cdef void finalize(self, int number) noexcept:
@@ -94,10 +87,10 @@ cdef class GrownTree:
                 subtrees.grow_small(node.node)
                 continue
             number = add_leaf(records, &node.node)
-            if node.split.found:  # a leaf may have one too
-                records.nodes[number].gain = node.largest_gain
+            if node.choice.split.found:  # a leaf may have one too
+                records.nodes[number].gain = node.choice.largest_gain
             if not node.is_leaf:
-                split_leaf(records, number, &node.split)
+                split_leaf(records, number, &node.choice.split)
                 self.nodes[node.left].node.parent = number
                 self.nodes[node.right].node.parent = number
                 self.nodes[n_waiting].waiting = node.right

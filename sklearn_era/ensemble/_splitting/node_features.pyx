@@ -69,7 +69,7 @@ cdef class NodeFeatures:
         return self.allow(
             tuple([
                 i for i in self.allowed[node.allowed][1]
-                if node.split.feature_idx in self.interaction_cst[i]
+                if node.choice.split.feature_idx in self.interaction_cst[i]
             ])
         )
 

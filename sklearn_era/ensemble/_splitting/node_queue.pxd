@@ -14,8 +14,8 @@ cdef inline bint is_before(
 ) noexcept nogil:
     """Return whether node `one` is split before node `other`, by their priorities."""
     cdef:
-        const split_rank * a = &nodes[one].split.rank
-        const split_rank * b = &nodes[other].split.rank
+        const split_rank * a = &nodes[one].choice.split.rank
+        const split_rank * b = &nodes[other].choice.split.rank
     if a.priority != b.priority:
         return a.priority > b.priority
     if a.secondary != b.secondary:
@@ -96,7 +96,7 @@ cdef inline int take_next(
             number = nodes[i].waiting
             if (
                 nodes[number].is_split
-                or nodes[number].is_deferred != are_deferred
+                or nodes[number].choice.is_deferred != are_deferred
                 or (n > 1 and not is_before(nodes, numbers[n - 1], number))
             ):
                 continue

@@ -1,16 +1,13 @@
-# The search of one node: described, its eras listed, and what was chosen taken over.
+# The search of one node: described, its eras listed, and deferred if they can wait.
 
 from libc.stdint cimport uint8_t
-from libc.string cimport memset
 
 from .candidates.listing cimport mark_features
 from .choice cimport (
     ERAS_ALONE, GAINS_ALONE, WHOLE_SEARCH, look_at_rows, search_node,
     wants_to_look_at_rows,
 )
-from .lanes.functions cimport node_struct
-from .nodes cimport chosen_split, grown_node
-from .rows cimport EraRows
+from .nodes cimport grown_node
 from .splitter_state cimport NodeSearch, SplitterState
 from .store cimport NodeHistograms
 from .threads cimport thread_team
@@ -50,11 +47,9 @@ cdef inline void begin(
     """Begin the search for a node's split or, if the node was deferred (queued by its
     largest gain), go on by comparing eras.
     """
-    memset(&search.chosen, 0, sizeof(chosen_split))
     search.step = WHOLE_SEARCH
-    if node.is_deferred:
+    if node.choice.is_deferred:
         search.step = ERAS_ALONE
-        search.chosen.best = node.split
         return
     if self.defers and node.slot >= 0 and (self.is_alone or node.slot_of_all >= 0):
         search.step = GAINS_ALONE
@@ -62,54 +57,44 @@ cdef inline void begin(
     node.is_kept = node.slot >= 0
 
 
-cdef inline void take_chosen(
-    SplitterState self, NodeSearch search, grown_node * node, NodeHistograms histograms
+cdef inline void mark_if_deferred(
+    SplitterState self, NodeSearch search, const grown_node * node,
+    NodeHistograms histograms,
 ) noexcept nogil:
-    """Copy the result of a search to its node; if the comparison of eras has to wait,
-    also the features to compare.
-    """
+    """If a node's comparison of eras has to wait, mark the features to compare."""
     cdef criterion_struct sharing
-    node.split = search.chosen.best
-    node.largest_gain = search.chosen.largest_gain
-    node.is_splittable = search.chosen.is_splittable
-    node.is_uncovered = search.chosen.is_uncovered
-    node.is_the_gains = search.chosen.is_the_gains
-    node.is_deferred = search.chosen.is_deferred
-    if node.is_deferred:
-        sharing = with_share_of(&self.criterion, node.split.rank.primary)
+    if node.choice.is_deferred:
+        sharing = with_share_of(&self.criterion, node.choice.split.rank.primary)
         mark_features(search.splits, &sharing, &histograms.is_listed[0])
 
 
 cdef inline bint start_node(
-    SplitterState self, NodeSearch search, EraRows rows, const grown_node * node
+    SplitterState self, NodeSearch search, grown_node * node
 ) noexcept nogil:
     """Tell a search its node, and list the node's eras; return whether it may split."""
-    cdef:
-        node_struct * c_node = &search.node
-        const criterion_struct * criterion = &self.criterion
-    rows.start_node(&self.partition[0] + node.node.start, node.n_rows)
+    cdef const criterion_struct * criterion = &self.criterion
+    search.rows.start_node(&self.partition[0] + node.node.start, node.n_rows)
     if criterion.name != GAIN and search.step != GAINS_ALONE:
-        rows.list_eras(criterion.keeps_sides, &self.min_samples[0])
-        c_node.n_coverable = rows.n_coverable
+        search.rows.list_eras(criterion.keeps_sides, &self.min_samples[0])
+        search.node.n_coverable = search.rows.n_coverable
         if not self.is_alone:
-            c_node.n_coverable = node.n_coverable
+            search.node.n_coverable = node.n_coverable
         if criterion.min_gain_share == 0.0 and (
-            c_node.n_coverable < criterion.min_covered_eras
+            search.node.n_coverable < criterion.min_covered_eras
         ):
-            search.chosen.is_splittable = search.chosen.is_uncovered = True
+            node.choice.is_splittable = node.choice.is_uncovered = True
             return False
-    if criterion.traits.reads_impurities and search.step != GAINS_ALONE:
-        rows.measure_impurities(&search.impurities[0])
-    if search.step != GAINS_ALONE:
+        if criterion.traits.reads_impurities:
+            search.rows.measure_impurities(&search.impurities[0])
         look_at_rows(search.splits, criterion)
-    c_node.values = &rows.of_gradients
-    c_node.pooled = node.node.pooled
-    c_node.eras.n_eras = self.n_eras_of_all
-    c_node.eras.impurities = &search.impurities[0]
-    c_node.eras.era_sizes = &self.era_sizes[0]
-    c_node.eras.min_samples = &self.min_samples[0]
-    c_node.eras.sum_hessians = node.node.pooled.sum_hessians
-    c_node.eras.gradient_variance = self.gradient_variance
+    search.node.values = &search.rows.of_gradients
+    search.node.pooled = node.node.pooled
+    search.node.eras.n_eras = self.n_eras_of_all
+    search.node.eras.impurities = &search.impurities[0]
+    search.node.eras.era_sizes = &self.era_sizes[0]
+    search.node.eras.min_samples = &self.min_samples[0]
+    search.node.eras.sum_hessians = node.node.pooled.sum_hessians
+    search.node.eras.gradient_variance = self.gradient_variance
     return True
 
 
@@ -134,12 +119,9 @@ cdef inline void search_child(
     begin(self, search, node)
     if search.step == ERAS_ALONE:
         is_active = &histograms.is_listed[0]
-    if search.splits.start_node(is_active) and start_node(
-        self, search, search.rows, node
-    ):
+    if search.splits.start_node(is_active) and start_node(self, search, node):
         describe_sums(search, histograms)
         search_node(
-            search.splits, &self.criterion, &search.node, search.step,
-            thread_team(0, 1), &search.chosen,
+            search.splits, &self.criterion, search.step, thread_team(0, 1), &node.choice
         )
-    take_chosen(self, search, node, histograms)
+    mark_if_deferred(self, search, node, histograms)

@@ -34,10 +34,10 @@ cdef inline void take_slot(grown_node * node, NodeHistograms histograms) noexcep
 
 cdef inline NodeHistograms lend(
     SplitterState self, HistogramStore store, const grown_node * node,
-    NodeHistograms parent, bint by_era
+    NodeHistograms parent, bint by_era=False
 ):
-    """Return memory for a node's sums; also for those `by_era`, if asked and if the
-    node has rows enough. Return None if memory runs out.
+    """Return memory for a node's sums; also for those by era, if the parent has them or
+    they are asked for, and the node has rows enough. Return None if memory runs out.
     """
     cdef:
         NodeHistograms histograms
@@ -46,6 +46,7 @@ cdef inline NodeHistograms lend(
     min_rows = ROWS_OF_DIRECTION if self.criterion.name == DIRECTIONAL else ROWS_OF_ERA
     if parent is not None:
         n_rows = parent.n_rows - n_rows
+        by_era = parent.by_era != NULL
     if by_era and n_rows >= min_rows * self.rows.n_eras:
         n_by_era = self.bundles.n_lanes * self.rows.n_eras
     histograms = store.allocate(
@@ -62,7 +63,7 @@ cdef inline NodeHistograms lend(
 
 cdef inline NodeHistograms sum_up(
     SplitterState self, HistogramStore store, const grown_node * node,
-    NodeHistograms parent, bint by_era
+    NodeHistograms parent, bint by_era=False  # see `lend`
 ):
     """Return the sums of a node's rows, and subtract them from its parent's sums.
     Return None if too little memory is left.
@@ -131,10 +132,10 @@ cdef inline NodeHistograms histograms_of(SplitterState self, grown_node * node):
     cdef NodeHistograms histograms
     if node.slot < 0:
         # Without sums by era, which would list its eras anew.
-        histograms = sum_up(self, self.store, node, None, False)
+        histograms = sum_up(self, self.store, node, None)
         take_slot(node, histograms)
         if histograms is None:  # beyond the budget
-            histograms = sum_up(self, self.spare, node, None, False)
+            histograms = sum_up(self, self.spare, node, None)
     else:
         histograms = self.store.slots[node.slot]
     assert histograms.are_sums_of(

@@ -97,12 +97,12 @@ cdef struct feature_split:
     double sum_hessians_left
 
 
-cdef struct chosen_split:
-    feature_split best   # if there is one
+cdef struct node_choice:
+    feature_split split  # if there is one
     bint is_splittable   # by its gain
     bint is_uncovered    # splittable, but no split covers enough eras
     bint is_the_gains    # the split of the largest gain, if that restricts the others
-    bint is_deferred     # `best` is the split of the largest gain; see `search_node`
+    bint is_deferred     # `split` is the one of the largest gain; see `search_node`
     double largest_gain  # of the node's splits, or of the best one if that is free
 
 
@@ -217,11 +217,9 @@ cdef struct grown_node:
     tree_node node       # `start` and `n_rows` are those of this process
     int n_rows
     bint is_leaf
-    feature_split split  # a leaf may have one too
+    node_choice choice   # a leaf may have a split too
     bint is_split        # has children, but is a leaf unless the queue comes to it
-    double largest_gain  # see `chosen_split`
-    # What the search for its split found; see `chosen_split`.
-    bint is_searched, is_kept, is_splittable, is_uncovered, is_the_gains, is_deferred
+    bint is_searched, is_kept  # for a split; in the store then
     int left, right      # numbers of the children
     int slot             # of its histograms in the store; -1: none
     # With several processes, the same of the sums over all, and the eras that all of
@@ -242,7 +240,7 @@ cdef inline void set_bounds(
     monotonic constraint orders them.
     """
     cdef:
-        signed char order = tree.monotonic_cst[node.split.feature_idx]
+        signed char order = tree.monotonic_cst[node.choice.split.feature_idx]
         double middle = (left.node.value + right.node.value) / 2
     if order > NO_CST:
         left.node.pooled.upper_bound = right.node.pooled.lower_bound = middle

@@ -199,29 +199,24 @@ cdef class EraRows:
         cdef:
             const unsigned int * rows = self.sample_indices
             long long * words = &self.words[0] + first_word - start
-            double low_scale = values.low_scale
-            bint vary = values.hessians != NULL
-        if vary:
-            pack_plane(
-                values.hessians, values.hessian_scale, 0.0, rows, start, stop,
-                self.count_bits, words, values.has_squares,
-            )
+            double low_scale = 0.0
+            int count_bits = self.count_bits
+            int word
+        for word in range(n_words_of(values)):  # see `summed_values`
+            if word == 1 + (values.hessians != NULL):
+                low_scale = values.low_scale
+            if values.hessians != NULL and (word == 0 or word == 3):
+                pack_plane(
+                    values.hessians, values.hessian_scale, low_scale, rows, start, stop,
+                    count_bits, words, values.has_squares,
+                )
+            else:
+                pack_plane(
+                    values.gradients, values.scale, low_scale, rows, start, stop,
+                    count_bits, words,
+                )
             words += self.n_packed
-        pack_plane(
-            values.gradients, values.scale, 0.0, rows, start, stop,
-            0 if vary else self.count_bits, words,
-        )
-        if not values.has_low_words:
-            return
-        words += self.n_packed
-        pack_plane(
-            values.gradients, values.scale, low_scale, rows, start, stop, 0, words
-        )
-        if vary:
-            pack_plane(
-                values.hessians, values.hessian_scale, low_scale, rows, start, stop, 0,
-                words + self.n_packed, values.has_squares,
-            )
+            count_bits = 0
 
     cdef void pack_contrasts(
         self, const summed_values * values, row_block * block, int count_bits

@@ -19,7 +19,7 @@ from libc.string cimport memcpy
 
 from .choice cimport ERAS_ALONE, GAINS_ALONE, choose_split
 from .node_search cimport (
-    begin, code_rows, count_coverable, describe_sums, start_node, take_chosen,
+    begin, code_rows, count_coverable, describe_sums, mark_if_deferred, start_node,
 )
 from .node_sums cimport (
     give_back, histograms_of, keeps_eras, lend, sum_up, take_slot,
@@ -29,7 +29,6 @@ from .side_by_side cimport search_side_by_side
 from .splitter_state cimport NodeSearch, SplitterState
 from .store cimport HistogramStore, NodeHistograms
 from .threads cimport threads_for
-from .._criteria.dispatch cimport GAIN
 
 cdef enum:
     ROWS_AN_ERA_COSTS = 8  # additions that take as long as one for each split
@@ -42,7 +41,7 @@ cdef class EraSplitter(SplitterState):
         """Queue nodes by gain before their eras are compared, if asked and possible."""
         self.defers = (
             is_asked and self.criterion.min_gain_share > 0.0
-            and self.criterion.name != GAIN and self.penalties is None
+            and self.penalties is None
         )
 
     cdef int sum_up_root(self, grown_node * root) except -1:
@@ -60,10 +59,7 @@ cdef class EraSplitter(SplitterState):
         if parent.slot < 0:
             return 0
         of_parent = self.store.slots[parent.slot]
-        take_slot(
-            smaller,
-            sum_up(self, self.store, smaller, of_parent, of_parent.by_era != NULL),
-        )
+        take_slot(smaller, sum_up(self, self.store, smaller, of_parent))
         if smaller.slot < 0:
             give_back(self.store, &parent.slot)
             return 0
@@ -115,9 +111,9 @@ cdef class EraSplitter(SplitterState):
 
     cdef void count_choice(self, const grown_node * node) noexcept:
         """Add what the search of a node found to the counts of the fit."""
-        self.n_splittable += node.is_splittable
-        self.n_uncovered += node.is_uncovered
-        self.n_the_gains += node.is_the_gains
+        self.n_splittable += node.choice.is_splittable
+        self.n_uncovered += node.choice.is_uncovered
+        self.n_the_gains += node.choice.is_the_gains
 
     cdef int release(self, grown_node * node) except -1:
         """Return the memory of a node's sums to the stores that lent it."""
@@ -148,7 +144,7 @@ cdef class EraSplitter(SplitterState):
                 node.slot_of_all = of_all.number
         if search.step != GAINS_ALONE:
             code_rows(self, node.n_rows)
-        if start_node(self, search, self.rows, node):
+        if start_node(self, search, node):
             histograms = histograms_of(self, node)
             describe_sums(search, histograms)
             if node.slot_of_all >= 0:
@@ -159,10 +155,10 @@ cdef class EraSplitter(SplitterState):
             if search.step != GAINS_ALONE:
                 n_additions += <double> self.rows.n_rows * self.splits.n_features
             choose_split(
-                self.splits, &self.criterion, &search.node, search.step,
-                threads_for(self.n_threads, n_additions), &search.chosen,
+                self.splits, &self.criterion, search.step,
+                threads_for(self.n_threads, n_additions), &node.choice,
             )
-        take_chosen(self, search, node, histograms)
+        mark_if_deferred(self, search, node, histograms)
         if node.slot < 0 and histograms is not None:  # beyond the budget
             self.spare.take_back(histograms)
         if node.slot_of_all < 0 and of_all is not None:
@@ -182,10 +178,7 @@ cdef class EraSplitter(SplitterState):
         for _ in range(place):
             search = search.next
         search.of_larger = self.store.slots[node.slot]
-        search.of_smaller = lend(
-            self, self.store, smaller, search.of_larger,
-            search.of_larger.by_era != NULL,
-        )
+        search.of_smaller = lend(self, self.store, smaller, search.of_larger)
         if search.of_smaller is None:
             return False
         smaller.slot = search.of_smaller.number

@@ -4,7 +4,7 @@ from .bundles cimport FeatureBundles
 from .candidates.splits cimport CandidateSplits
 from .choice cimport search_step
 from .lanes.functions cimport node_struct
-from .nodes cimport chosen_split, grown_node, tree_data
+from .nodes cimport grown_node, tree_data
 from .rows cimport EraRows
 from .store cimport HistogramStore, NodeHistograms, child_sums
 from .threads cimport counter
@@ -24,7 +24,6 @@ cdef class NodeSearch:
         double [::1] impurities   # (n_eras,), of the node, if `reads_impurities`
         node_struct node
         search_step step
-        chosen_split chosen
         child_sums child
         # The children of a node to be searched side by side with others; or one node,
         # the smaller. Threads take the larger one, then the smaller.
@@ -41,7 +40,7 @@ cdef class SplitterState:
         object exchange
         bint is_alone            # a single process
         NodeSearch search        # the first of one for each thread
-        object make_search       # another one
+        object make_rows         # of another one
         bint defers              # comparisons of eras; see `search_node`
         counter n_done           # searches of nodes, side by side
         int patience             # how often a thread looks for work in vain

@@ -25,18 +25,13 @@ WAYS = (
 
 
 cdef class NodeSearch:
-    """The search for one node's split, in one thread. Parameters: see `EraRows`."""
+    """The search for one node's split, in one thread."""
 
-    def __init__(
-        self, era_codes, int n_eras, row_order, positive_weights, weights, has_weights,
-        exchange=ALONE,
-    ):
-        self.rows = EraRows(
-            era_codes, n_eras, row_order, positive_weights, weights, has_weights,
-            exchange,
-        )
-        self.splits = CandidateSplits(self.rows, exchange)
-        self.impurities = np.zeros(n_eras)
+    def __init__(self, EraRows rows):
+        self.rows = rows
+        self.splits = CandidateSplits(rows)
+        self.splits.node = &self.node
+        self.impurities = np.zeros(rows.n_eras)
         self.next_child = 2
 
 
@@ -62,14 +57,11 @@ cdef class SplitterState:
         sleeps = os.environ.get("OMP_WAIT_POLICY", "").upper() == "PASSIVE"
         self.patience = 0 if sleeps else PATIENCE
         self.penalties = penalties
-        self.search = NodeSearch(
-            era_codes, n_eras, row_order, positive_weights, weights, has_weights,
-            exchange,
+        self.make_rows = partial(
+            EraRows, era_codes, n_eras, row_order, positive_weights, weights,
+            has_weights, exchange,
         )
-        self.make_search = partial(
-            NodeSearch, era_codes, n_eras, row_order, positive_weights, weights,
-            has_weights,
-        )
+        self.search = NodeSearch(self.make_rows())
         self.rows = self.search.rows
         self.splits = self.search.splits
         self.n_eras_of_all = int(*exchange.sum_of(n_eras))
@@ -144,16 +136,16 @@ cdef class SplitterState:
             self.bundles = FeatureBundles(tree, np.sort(features), self.n_threads)
         if are_all:
             self.all_features = self.bundles
-        self.splits.use_bundles(self.bundles, self.criterion.n_fields)
-        self.splits.use_threads(self.n_threads)
-        self.search.is_active = np.empty(self.tree.n_features, dtype=np.uint8)
-        n_searches = min(self.n_threads, 2 * MAX_AT_ONCE) if self.is_alone else 1
-        for _ in range(1, 1 if self.is_in_python else n_searches):
-            if search.next is None:
-                search.next = self.make_search()
-                search.next.splits.tree = &self.tree
-            search = search.next
+        n_searches = 1
+        if self.is_alone and not self.is_in_python:
+            n_searches = min(self.n_threads, 2 * MAX_AT_ONCE)
+        for i in range(n_searches):
+            if i > 0:
+                if search.next is None:
+                    search.next = NodeSearch(self.make_rows())
+                    search.next.splits.tree = &self.tree
+                search = search.next
+                search.rows.take_values(self.rows)
             search.is_active = np.empty(self.tree.n_features, dtype=np.uint8)
-            search.rows.take_values(self.rows)
             search.splits.use_bundles(self.bundles, self.criterion.n_fields)
-            search.splits.use_threads(1)
+            search.splits.use_threads(self.n_threads if i == 0 else 1)

@@ -196,8 +196,9 @@ cdef class EraTreeGrower(GrownTree):
         for i in range(n):
             node = &self.nodes[numbers[i]]
             for number in range(node.left, node.right + 1):
-                if self.nodes[number].is_leaf or not self.nodes[number].split.found:
-                    self.splitter.release(&self.nodes[number])
+                node = &self.nodes[number]
+                if node.is_leaf or not node.choice.split.found:
+                    self.splitter.release(node)
         return 0
 
     cdef bint looks_ahead(self) noexcept:
@@ -226,7 +227,7 @@ cdef class EraTreeGrower(GrownTree):
             grown_node * node = &self.nodes[number]
             grown_node * left = &self.nodes[self.n_nodes]
             grown_node * right = left + 1
-            feature_split * split = &node.split
+            feature_split * split = &node.choice.split
             uint8_t[MAX_BINS] goes_left
         node.left, node.right = self.n_nodes, self.n_nodes + 1
         node.is_split = True
@@ -298,7 +299,7 @@ cdef class EraTreeGrower(GrownTree):
             int child
         for child in range(node.left, node.right + 1):
             if are_last:
-                self.nodes[child].split.found = False
+                self.nodes[child].choice.split.found = False
             if are_last or self.nodes[child].is_leaf:
                 self.finalize(child)
         for child in range(node.left, node.right + 1):
@@ -313,9 +314,9 @@ cdef class EraTreeGrower(GrownTree):
     cdef int add(self, int number) except -1:
         """Put a searched node in the queue if it has a split; else make it a leaf."""
         self.splitter.count_search(&self.nodes[number])
-        if self.nodes[number].is_deferred and not self.splitter.defers:
+        if self.nodes[number].choice.is_deferred and not self.splitter.defers:
             self.splitter.find_split(&self.nodes[number], NULL)  # searched ahead
-        if self.nodes[number].split.found:
+        if self.nodes[number].choice.split.found:
             push(self.nodes, &self.n_waiting, number)
         else:
             self.splitter.count_choice(&self.nodes[number])
@@ -329,7 +330,7 @@ cdef class EraTreeGrower(GrownTree):
         cdef:
             int first = self.nodes[0].waiting
             int i, number
-        if self.nodes[first].is_deferred:
+        if self.nodes[first].choice.is_deferred:
             self.compare_deferred(0)
             return False
         # If another one is equal, one of the two behind the first is.
@@ -337,7 +338,7 @@ cdef class EraTreeGrower(GrownTree):
             number = self.nodes[i].waiting
             if is_before(self.nodes, first, number):
                 continue
-            if self.nodes[number].is_deferred:
+            if self.nodes[number].choice.is_deferred:
                 self.compare_deferred(i)
                 return False
             self.repeat_queue()
@@ -383,7 +384,7 @@ cdef class EraTreeGrower(GrownTree):
         cdef int n_popped = self.n_popped, i, number, child
         for i in range(self.n_waiting):
             number = self.nodes[i].waiting
-            if self.nodes[number].is_deferred:
+            if self.nodes[number].choice.is_deferred:
                 self.splitter.find_split(&self.nodes[number], NULL)
         self.splitter.defer(False)
         self.n_waiting = 0

@@ -21,12 +21,12 @@ from .._criteria.ranking cimport keeps_directions_alone
 
 cdef inline void visit_columns(
     CandidateSplits splits, EraRows rows, const criterion_struct * criterion,
-    const node_struct * node,
     int first,        # among the listed columns
     int stop, double min_key, thread_team team,
 ) noexcept nogil:
     """Add the node's eras, chunk by chunk, to the sums of some columns' splits."""
     cdef:
+        const node_struct * node = splits.node
         era_visit visit
         era_batch * batch = <era_batch *> (splits.batches + team.rank * batch_size())
         row_block * block
@@ -124,9 +124,7 @@ cdef inline void compare_column(
                 or column.bundle != NULL
                 or n_left + 0.5 <= max(min_key * visit.eras.n_eras, splits.n_to_cover)
             ):
-                prune_column(
-                    splits, visit.criterion, visit.eras.n_eras, n_left, min_key, column
-                )
+                prune_column(splits, visit.criterion, n_left, min_key, column)
                 if column.n_splits == 0:
                     return
             stop = min(last, first + eras_at_a_time(splits.rows, column, first))

@@ -9,13 +9,11 @@ import pytest
 from helpers.criteria import CRITERIA, DEVIATIONS, RATIO
 from helpers.grids import on_grid
 from helpers.kernel_fits import make_eras
+from sklearn_era._eras import EncodedEras
 from sklearn_era.criteria import Gain
 from sklearn_era.ensemble import HistGradientBoostingRegressor
-from sklearn_era.ensemble import _criterion_plan as plans
-from sklearn_era.ensemble._criteria.objects import Criterion
-from sklearn_era.ensemble._criterion_plan import CriterionPlan, make_criterion
+from sklearn_era.ensemble._criterion_plan import CriterionPlan, choose_splitter
 from sklearn_era.ensemble._exchange import ALONE, Exchange
-from sklearn_era.ensemble._splitting.splitter import EraSplitter
 from sklearn_era.ensemble._splitting.tree_grower import EraTreeGrower
 
 N_BINS = 256
@@ -78,21 +76,15 @@ def make_data(n_eras=12, n_per_era=60, n_bins=5, missing=0.0, weighted=False, se
 def grow(data, rows, exchange, params, is_categorical=None, n_bins=5, penalties=None):
     """The nodes of a tree that is grown on some rows, along with those of others."""
     X_binned, gradients, hessians, eras, y = data
-    plan = CriterionPlan.from_estimator(HistGradientBoostingRegressor(**params))
-    (n_eras,) = exchange.sum_of(np.unique(eras[rows]).size)
-    codes = np.unique(eras[rows], return_inverse=True)[1].astype(np.int32)
-    criterion = make_criterion(plan, int(n_eras))
-    if plan.is_plain_gain:
-        criterion = Criterion("gain", min_covered_eras=0)
-        codes[:] = 0
-    weights = ()
-    if plan.criterion._needs_target:
-        weights = plans.make_target_weights((y > np.median(y)).astype(float), None)
-        weights = [each[rows] for each in weights]
-    order = np.argsort(codes, kind="stable").astype(np.uint32)
-    splitter = EraSplitter(codes, codes.max() + 1, order, criterion, *weights,
-                           exchange=exchange, has_weights=hessians.size > 1,
-                           penalties=penalties)  # fmt: skip
+    estimator = HistGradientBoostingRegressor(**params)
+    labels, codes = np.unique(eras, return_inverse=True)
+    splitter = choose_splitter(
+        estimator, CriterionPlan.from_estimator(estimator),
+        EncodedEras(labels, codes[rows].astype(np.int32)),
+        (y > np.median(y))[rows].astype(float),  # for the ratio
+        None if hessians.size == 1 else hessians[rows],
+        exchange=exchange, penalties=penalties,
+    )  # fmt: skip
     n_features = X_binned.shape[1]
     tree = EraTreeGrower(
         splitter, np.asfortranarray(X_binned[rows]), gradients[rows].copy(),

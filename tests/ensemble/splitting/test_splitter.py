@@ -14,6 +14,7 @@ from sklearn_era.ensemble import HistGradientBoostingClassifier as Classifier
 from sklearn_era.ensemble import HistGradientBoostingRegressor as Regressor
 from sklearn_era.ensemble._splitting.bundles import bundle_features
 from sklearn_era.ensemble._splitting.lanes.instruction_sets import available_levels
+from sklearn_era.ensemble._splitting.tree_grower import EraTreeGrower
 
 FAST_GAIN = {"split_criterion": Gain(splitter="era")}
 SHAPES = {"large": (3, 500, 5), "small": (40, 15, 64), "masks": (12, 40, 16)}
@@ -34,16 +35,15 @@ STORES = {
 @on_grid("criterion store", CRITERIA, STORES, every=4)
 def test_kept_histograms_and_streamed_ones_give_the_same_trees(criterion, store):
     shape, budget, n_kept = store
-    params = {"splitter": kernel_fits.RecordingSplitter, "max_leaf_nodes": 16}
-    params["max_iter"] = 1 if shape[0] == 40 else 3
+    params = {"max_iter": 1 if shape[0] == 40 else 3, "max_leaf_nodes": 16}
     if shape[0] == 4:
         params["categorical_features"] = [0, 2]
     data = make_eras(*shape)
-    kept, recorder = fit(data, criterion, store_budget=budget, **params)
-    assert recorder.n_kept > n_kept
+    kept, splitter = fit(data, criterion, store_budget=budget, **params)
+    assert splitter.n_kept > n_kept
     if budget is not None:
-        assert recorder.n_kept < recorder.n_searched
-        assert 0 < recorder.store.allocated <= budget
+        assert splitter.n_kept < splitter.n_searched
+        assert 0 < splitter.store.allocated <= splitter.store.budget == budget
     streamed, other = fit(data, criterion, store_budget=0, **params)
     assert other.n_kept == 0
     assert_same_trees(kept, streamed)
@@ -149,10 +149,9 @@ def test_rows_many_times_over_give_the_same_trees(criterion, era_sizes):
 def test_hessians_beside_gradients_are_summed_up_as_exactly(criterion, shape, kind):
     X, y, eras = make_eras(*shape)
     params, y = kernel_fits.hessians_that_vary(kind, y)
-    params["splitter"] = kernel_fits.RecordingSplitter
-    expected, recorder = fit((X, y, eras), criterion, **params)
+    expected, splitter = fit((X, y, eras), criterion, **params)
     if shape[1] == 500:
-        assert recorder.n_kept > 6
+        assert splitter.n_kept > 6
     streamed, _ = fit((X, y, eras), criterion, store_budget=0, **params)
     assert_same_nodes(streamed, expected)
     order = np.random.default_rng(2).permutation(len(y))
@@ -332,18 +331,25 @@ def test_nodes_that_are_split_ahead_leave_no_trace(criterion, params):
     X, y, eras = make_eras(12, 40, 16)
     order = np.random.default_rng(0).permutation(len(y))
     data = X[order], y[order], eras[order]
-    own = {"splitter": kernel_fits.RecordingSplitter, "max_leaf_nodes": 9}
-    params, fits = own | params, []
+    rows = []  # of leaves, tree by tree
+
+    class Recorder(EraTreeGrower):
+        def grow(self):
+            super().grow()
+            leaves = [leaf.sample_indices.copy() for leaf in self.finalized_leaves]
+            rows.append(np.concatenate(leaves))
+
+    params, fits = {"grower": Recorder, "max_leaf_nodes": 9} | params, []
     for n_threads in (1, 2, 5):
+        rows.clear()
         with threadpool_limits(n_threads, user_api="openmp"):
             model, splitter = fit(data, criterion, **params)
         counts = splitter.n_searched, splitter.n_splittable, splitter.n_uncovered
-        nodes = sorted(splitter.n_eras), counts
-        fits.append((model, nodes, np.concatenate(splitter.rows)))
-    for model, nodes, rows in fits[1:]:
+        fits.append((model, counts, np.concatenate(rows)))
+    for model, counts, of_leaves in fits[1:]:
         assert_same_nodes(model, fits[0][0])
-        assert nodes == fits[0][1]
-        assert_array_equal(rows, fits[0][2])
+        assert counts == fits[0][1]
+        assert_array_equal(of_leaves, fits[0][2])
 
 
 @on_grid("criterion n_leaves", CRITERIA, [4, 5, 8, 11], every=2)

@@ -13,7 +13,7 @@ from sklearn.utils._openmp_helpers import _openmp_effective_n_threads
 
 from helpers import kernel_fits
 from helpers.grids import on_grid, slow
-from helpers.kernel_fits import CRITERIA, RecordingSplitter, fit, make_eras
+from helpers.kernel_fits import CRITERIA, fit, make_eras
 from helpers.trees import trees_of
 from oracle.reference import check_fit
 from sklearn_era.criteria import Era
@@ -102,16 +102,6 @@ def test_a_store_lends_what_its_budget_has_room_for():
     assert HistogramStore(0).lend(1) is None
 
 
-@pytest.mark.parametrize("n_nodes", [1, 2, 3, 5.5])
-def test_a_fit_stays_within_its_budget(n_nodes):
-    data, budget = make_eras(4, 500, n_bins=6), int(n_nodes * 4 * 6 * BYTES_PER_BIN)
-    params = {"max_iter": 4, "max_leaf_nodes": 20, "splitter": RecordingSplitter}
-    _, splitter = fit(data, CRITERIA["era"], store_budget=budget, **params)
-    assert splitter.store.budget == budget
-    assert 0 < splitter.store.allocated <= budget
-    assert 0 < splitter.n_kept < splitter.n_searched
-
-
 @pytest.mark.parametrize("n_jobs", [1, 2])
 def test_the_trees_of_a_forest_share_the_budget(n_jobs, monkeypatch):
     budgets = []
@@ -130,7 +120,7 @@ def test_the_trees_of_a_forest_share_the_budget(n_jobs, monkeypatch):
 def test_trees_take_over_the_memory_of_those_before(params):
     params = {"max_iter": 12, "max_leaf_nodes": 8} | params
     data = make_eras(4, 500, n_bins=6, n_features=8)
-    _, splitter = fit(data, CRITERIA["era"], splitter=RecordingSplitter, **params)
+    _, splitter = fit(data, CRITERIA["era"], **params)
     assert splitter.n_kept > 40
     # As many nodes as a tree has at a time: no more than its leaves. Each has bins, and
     # of four eras the lanes of three bundles.
@@ -142,7 +132,7 @@ def test_leaves_give_their_memory_back():
     """Each split leaves one value, which is a leaf, and all that are smaller."""
     x, eras = np.tile(np.arange(20), 120), np.repeat([0, 1], 1200)
     data = x[:, np.newaxis].astype(float), 4.0**x, eras
-    params = {"max_iter": 1, "max_leaf_nodes": 20, "splitter": RecordingSplitter}
+    params = {"max_iter": 1, "max_leaf_nodes": 20}
     _, splitter = fit(data, CRITERIA["era"], **params)
     assert splitter.n_kept > 20
     assert splitter.store.allocated == 2 * 20 * BYTES_PER_BIN
@@ -207,23 +197,11 @@ def test_chunks_of_other_eras_give_the_same_bits(alpha, era_sizes):
     kernel_fits.assert_same_nodes(other, expected)
 
 
-def test_a_rare_value_is_seen_in_histograms_that_are_kept():
-    """Few rows have it, so that only their bins are looked at where none are kept."""
-    X, y, eras = make_eras(4, 3_000, n_bins=32, n_features=3)
-    X[X[:, 0] == 31, 0] = 30
-    X[::300, 0] = 31
-    y[::300] += 300 + 50 * X[::300, 1]
-    kept, splitter = fit((X, y, eras), CRITERIA["era"], splitter=RecordingSplitter)
-    assert splitter.n_kept > 0
-    streamed, _ = fit((X, y, eras), CRITERIA["era"], store_budget=0)
-    kernel_fits.assert_same_nodes(kept, streamed)
-
-
 @SUMMING
 @pytest.mark.parametrize("exponent", [-90, 90])
 def test_the_unit_of_the_target_does_not_change_a_bit(criterion, exponent):
     X, y, eras = make_eras(3, 500, n_bins=5)
-    model, splitter = fit((X, y, eras), criterion, splitter=RecordingSplitter)
+    model, splitter = fit((X, y, eras), criterion)
     assert splitter.n_kept > 0
     if exponent < 0:  # gains are squares
         exponent //= 2

@@ -5,17 +5,18 @@ from ..._arrays cimport init_bitset
 
 from .orders cimport set_left_categories, set_orders
 from .splits cimport CandidateSplits, feature_bins, split_order, sums_of_column
-from ..lanes.functions cimport lane_column, node_struct, order_sides
+from ..lanes.functions cimport lane_column, order_sides
 from ..nodes cimport penalty_of_feature, feature_split, is_better
 from ..threads cimport first_of, stop_of, thread_team, wait_for_team
 from ..._criteria.criterion cimport criterion_struct, split_rank
 from ..._criteria.dispatch cimport MAX_SUMS
+from ..._criteria.formulas cimport eras_struct
 from ..._criteria.ranking cimport compare_ranks, penalise, rank_split
 from ..._criteria.split_sums cimport add_absent_eras, take_lane
 
 
 cdef inline void find_gains(
-    CandidateSplits splits, const node_struct * node, thread_team team
+    CandidateSplits splits, thread_team team
 ) noexcept nogil:
     """Set the largest gain of each active feature, by all threads of a team."""
     cdef int i
@@ -23,12 +24,12 @@ cdef inline void find_gains(
         first_of(team, splits.n_features), stop_of(team, splits.n_features)
     ):
         if splits.features[i].is_active:
-            find_largest_gain(splits, node, &splits.features[i])
+            find_largest_gain(splits, &splits.features[i])
     wait_for_team(team)
 
 
 cdef inline feature_split best_by_gain(
-    CandidateSplits splits, const node_struct * node,
+    CandidateSplits splits,
     double min_gain,                 # exclusive
     double unit_of_penalties,        # see `penalty_of_feature`
 ) noexcept nogil:
@@ -55,14 +56,14 @@ cdef inline feature_split best_by_gain(
             best = feature
             largest = net
     if best != NULL:
-        split = find_best_split(splits, node, best)
+        split = find_best_split(splits, best)
         split.rank.primary = split.rank.priority = largest
     return split
 
 
 cdef inline feature_split rank_splits(
-    CandidateSplits splits, const criterion_struct * criterion,
-    const node_struct * node, thread_team team, double unit_of_penalties=0.0,
+    CandidateSplits splits, const criterion_struct * criterion, thread_team team,
+    double unit_of_penalties=0.0,
     bint of_first=False,             # only the columns compared first
 ) noexcept nogil:
     """Return the best listed split, once all threads have compared their splits."""
@@ -75,7 +76,7 @@ cdef inline feature_split rank_splits(
         first_of(team, splits.n_features), stop_of(team, splits.n_features)
     ):
         rank_feature(
-            splits, criterion, node, unit_of_penalties, of_first, &splits.features[i]
+            splits, criterion, unit_of_penalties, of_first, &splits.features[i]
         )
     wait_for_team(team)
     best.found = False
@@ -87,34 +88,34 @@ cdef inline feature_split rank_splits(
 
 
 cdef inline void find_largest_gain(
-    CandidateSplits splits, const node_struct * node,
-    feature_bins * feature,   # IN and OUT
+    CandidateSplits splits, feature_bins * feature  # IN and OUT
 ) noexcept nogil:
     """Set the orders of a feature's bins, and the largest gain of its splits."""
     cdef:
         order_sides sides
         double largest = -INFINITY
         int k
-    set_orders(splits, node, feature)
+    set_orders(splits, feature)
     for k in range(feature.n_orders):
-        largest = max(largest, gains_of_order(splits, node, feature, k, &sides))
+        largest = max(largest, gains_of_order(splits, feature, k, &sides))
     feature.largest_gain = largest
 
 
 cdef inline double gains_of_order(
-    CandidateSplits splits, const node_struct * node, const feature_bins * feature,
+    CandidateSplits splits, const feature_bins * feature,
     int k,                    # order
     order_sides * sides,      # OUT
 ) noexcept nogil:
     """Set the gains of the splits in one order; return the largest gain."""
     return splits.functions.find_gains(
         feature.first_bin, feature.n_codes, &feature.orders[k].order,
-        splits.tree.monotonic_cst[feature.feature_idx], splits.tree, node, sides,
+        splits.tree.monotonic_cst[feature.feature_idx], splits.tree, splits.node,
+        sides,
     )
 
 
 cdef inline feature_split find_best_split(
-    CandidateSplits splits, const node_struct * node, const feature_bins * feature,
+    CandidateSplits splits, const feature_bins * feature
 ) noexcept nogil:
     """Return the split of a feature with the largest gain."""
     cdef:
@@ -123,7 +124,7 @@ cdef inline feature_split find_best_split(
         int i, k
     best.found = False
     for k in range(feature.n_orders):
-        gains_of_order(splits, node, feature, k, &sides)
+        gains_of_order(splits, feature, k, &sides)
         for i in range(sides.n_splits):
             if sides.gains[i] != feature.largest_gain:
                 continue
@@ -171,7 +172,7 @@ cdef inline feature_split make_split(
 
 cdef inline void rank_feature(
     CandidateSplits splits, const criterion_struct * criterion,
-    const node_struct * node, double unit_of_penalties, bint of_first,
+    double unit_of_penalties, bint of_first,
     feature_bins * feature,   # IN; OUT: its best split
 ) noexcept nogil:
     """Set `feature.best` to the best of the feature's listed splits, if it has any."""
@@ -179,6 +180,7 @@ cdef inline void rank_feature(
         double penalty = penalty_of_feature(
             splits.tree, feature.feature_idx, unit_of_penalties
         )
+        const eras_struct * eras = &splits.node.eras
         const split_order * order
         const lane_column * column
         const double * side
@@ -193,7 +195,7 @@ cdef inline void rank_feature(
         column = &splits.columns[order.column]
         if of_first and not column.is_first:
             continue
-        n_lanes = order.n_lanes if column.bundle != NULL else column.n_splits
+        n_lanes = order.order.n_splits if column.bundle != NULL else column.n_splits
         for lane in range(order.first_lane, order.first_lane + n_lanes):
             if splits.gains[lane] == -INFINITY:
                 continue
@@ -202,8 +204,8 @@ cdef inline void rank_feature(
                 lane - column.first_lane, sums,
             )
             add_absent_eras(criterion, splits.n_absent, sums)
-            assert 0.0 <= sums[0] <= node.eras.n_eras, "eras that a split covers"
-            if not rank_split(criterion, &node.eras, sums, splits.gains[lane], &rank):
+            assert 0.0 <= sums[0] <= eras.n_eras, "eras that a split covers"
+            if not rank_split(criterion, eras, sums, splits.gains[lane], &rank):
                 continue
             if penalty > 0.0 and not penalise(criterion, penalty, &rank):
                 continue

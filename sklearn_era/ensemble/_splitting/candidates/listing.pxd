@@ -46,26 +46,26 @@ cdef extern from *:
     ) noexcept nogil
 
 
-cdef enum:
-    FEW_COLUMNS = 4  # for which it does not pay to compare some first
-
-
 cdef inline void list_splits(
     CandidateSplits splits, const criterion_struct * criterion,
-    const node_struct * node,
     bint prunes,          # by the key
     thread_team team,
 ) noexcept nogil:
     """List the splits of enough gain, and set their sums over eras to 0."""
-    cdef int n = 0, i
+    cdef:
+        lane_column * column
+        int n = 0, i, j
     if team.rank == 0:
         splits.n_to_cover = criterion.min_covered_eras
         if splits.looks_at_rows:
             splits.n_to_cover *= criterion.min_samples_per_era > 1
         splits.n_absent = splits.rows.n_eras - splits.rows.n_listed
         for i in range(splits.n_columns):
-            splits.columns[i].n_splits = 0
-            splits.columns[i].largest_gain = -INFINITY
+            column = &splits.columns[i]
+            column.n_splits = 0
+            column.largest_gain = -INFINITY
+            for j in range(column.n_lanes if column.bundle != NULL else 0):
+                splits.gains[column.first_lane + j] = -INFINITY
     if splits.looks_at_rows:
         n = splits.n_features // COLUMNS + 1
     for i in range(first_of(team, n), stop_of(team, n)):
@@ -76,22 +76,23 @@ cdef inline void list_splits(
     wait_for_team(team)
     n = splits.n_features
     for i in range(first_of(team, n), stop_of(team, n)):
-        list_feature(splits, criterion, node, i)
+        list_feature(splits, criterion, i)
     wait_for_team(team)
     if team.rank == 0:
         for i in range(splits.n_features):
-            list_columns(splits, node, &splits.features[i])
-        order_columns(splits, prunes, team)
+            take_listed(splits, &splits.features[i])
+        splits.list_columns(team.size if prunes else 0)
     wait_for_team(team)
 
 
-cdef inline void list_columns(
-    CandidateSplits splits, const node_struct * node, const feature_bins * feature
+cdef inline void take_listed(
+    CandidateSplits splits, const feature_bins * feature
 ) noexcept nogil:
     """Raise the largest gain of a listed feature's columns to the feature's; a bundle's
-    column also gets the bundle's splits. `order_columns` explains columns.
+    column also gets the bundle's splits.
     """
     cdef:
+        const node_struct * node = splits.node
         lane_column * column
         int k
     for k in range(feature.n_orders if feature.is_listed else 0):
@@ -102,19 +103,6 @@ cdef inline void list_columns(
             column.by_era = NULL
             if node.by_era != NULL:
                 column.by_era = node.by_era + column.bundle.first_lane * node.n_by_era
-
-
-cdef inline void order_columns(
-    CandidateSplits splits, bint prunes, thread_team team
-) noexcept nogil:
-    """List the columns (splits that share a pass over rows) that have listed splits.
-    With `prunes`, put columns with the largest gains in front, one for each thread.
-    """
-    cdef int n_first = 0
-    splits.count_listed()
-    if prunes and splits.n_listed > FEW_COLUMNS:
-        n_first = min(team.size, splits.n_listed)
-    splits.put_first(n_first)
 
 
 cdef inline bint has_listed_splits(
@@ -142,7 +130,6 @@ cdef inline void mark_features(
 
 cdef inline void list_feature(
     CandidateSplits splits, const criterion_struct * criterion,
-    const node_struct * node,
     int place,                # of the feature, among all
 ) noexcept nogil:
     """List a feature's splits of enough gain: give each a lane (a place in vectors)."""
@@ -157,16 +144,11 @@ cdef inline void list_feature(
         int can_cover, n, k, i
     feature.is_listed = has_listed_splits(criterion, feature)
     if not feature.is_listed:
-        if has_masks:  # all splits have a lane, listed or not
-            k = feature.has_missing * max(feature.n_codes - 2, 0)
-            for i in range(feature.n_codes - 1 + k):
-                splits.gains[feature.orders[0].first_lane + i] = -INFINITY
         return
     if feature.largest_gain == INFINITY:
-        set_orders(splits, node, feature)
+        set_orders(splits, feature)
     for k in range(feature.n_orders):
         order = &feature.orders[k]
-        order.n_lanes = 0
         looks_at_rows &= not (has_masks or feature.is_categorical or k > 0)
         can_cover = not looks_at_rows
         n = 0
@@ -176,13 +158,8 @@ cdef inline void list_feature(
             can_cover |= n >= criterion.min_covered_eras
         if not can_cover:
             continue
-        largest_gain = max(
-            largest_gain, gains_of_order(splits, node, feature, k, &sides)
-        )
-        if has_masks:
-            order.n_lanes = order.order.n_splits
-            for i in range(order.n_lanes):
-                splits.gains[order.first_lane + i] = -INFINITY
+        largest_gain = max(largest_gain, gains_of_order(splits, feature, k, &sides))
+        if has_masks:  # all splits have a lane, listed or not
             for i in range(sides.n_splits):
                 if suffices(criterion, sides.gains[i]):
                     set_lane(splits, &sides, i, order.first_lane + sides.places[i])
@@ -199,7 +176,7 @@ cdef inline void list_order(
     CandidateSplits splits, const criterion_struct * criterion,
     const order_sides * sides,
     const int * n_covering,   # eras that may cover each split; NULL: not counted
-    const feature_bins * feature, split_order * order,  # IN and OUT
+    const feature_bins * feature, const split_order * order,
 ) noexcept nogil:
     """Give each listed split of an order of bins a lane, and each code its group."""
     cdef:
@@ -218,7 +195,6 @@ cdef inline void list_order(
         ):
             set_lane(splits, sides, i, order.first_lane + n_splits)
             n_splits += 1
-    order.n_lanes = n_splits
     column.n_splits = n_splits
     column.n_lanes = lanes_for(n_splits)
     group_codes(
@@ -294,28 +270,26 @@ cdef inline void set_lane(
 
 
 cdef inline void keep_best(
-    CandidateSplits splits, const criterion_struct * criterion,
-    const node_struct * node, thread_team team
+    CandidateSplits splits, const criterion_struct * criterion, thread_team team
 ) noexcept nogil:
     """Prune all listed splits except those with the largest key."""
     cdef:
-        feature_split best = rank_splits(splits, criterion, node, team)
+        feature_split best = rank_splits(splits, criterion, team)
         int n = splits.n_listed if best.found else 0
         int i
     for i in range(first_of(team, n), stop_of(team, n)):
         prune_column(
-            splits, criterion, node.eras.n_eras, 0, best.rank.primary,
+            splits, criterion, 0, best.rank.primary,
             &splits.columns[splits.listed[i]],
         )
     wait_for_team(team)
     if team.rank == 0:
-        order_columns(splits, True, team)
+        splits.list_columns(team.size)
     wait_for_team(team)
 
 
 cdef inline void prune_column(
     CandidateSplits splits, const criterion_struct * criterion,
-    int n_eras,             # of the key
     int n_left,             # eras not yet added
     double min_key, lane_column * column,  # IN and OUT
 ) noexcept nogil:
@@ -330,6 +304,7 @@ cdef inline void prune_column(
         criterion_struct own = criterion[0]  # a copy, so that compilers see no alias
         int n_splits = column.n_splits
         int n_lanes = column.n_lanes
+        int n_eras = splits.node.eras.n_eras
         int n_kept = 0, i, lane
     for i in range(n_splits):
         can_win[i] = gains[i] > -INFINITY and can_reach(

@@ -98,8 +98,7 @@ cdef inline bint set_left_categories(
 
 
 cdef inline void set_orders(
-    CandidateSplits splits, const node_struct * node,
-    feature_bins * feature,   # IN and OUT
+    CandidateSplits splits, feature_bins * feature  # IN and OUT
 ) noexcept nogil:
     """Set the orders in which the bins of a feature move to the left side.
 
@@ -114,7 +113,7 @@ cdef inline void set_orders(
         bin_order * order
         int i
     if feature.is_categorical:
-        set_categorical_orders(node, feature)
+        set_categorical_orders(splits.node, feature)
         return
     feature.n_orders = 1 + feature.has_missing
     for i in range(feature.n_orders):

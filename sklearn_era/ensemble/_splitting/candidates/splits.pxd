@@ -28,7 +28,6 @@ cdef struct split_order:
     X_BINNED_DTYPE_C[MAX_BINS] categories   # `order.codes` of a categorical feature
     int column                    # of its lanes
     Py_ssize_t first_lane         # in the node
-    int n_lanes                   # of listed splits; with masks, of all
 
 
 cdef struct feature_bins:
@@ -64,6 +63,7 @@ cdef struct column_queue:
 cdef class CandidateSplits:
     cdef:
         const tree_data * tree
+        const node_struct * node
         const lane_functions * functions
         EraRows rows
         object exchange
@@ -105,13 +105,10 @@ cdef class CandidateSplits:
         Py_ssize_t[N_WAYS] n_taken    # how often the fit took each way
 
     cdef bint start_node(self, const uint8_t * is_active) noexcept nogil
-    cdef void count_listed(self) noexcept nogil
-    cdef void put_first(self, int n) noexcept nogil
+    cdef void list_columns(self, int n_first) noexcept nogil
     cdef code_rows(self)
     cdef make_room(self)
-    cdef ask_criterion(
-        self, const criterion_struct * criterion, const node_struct * node
-    )
+    cdef ask_criterion(self, const criterion_struct * criterion)
     cdef merge_splits(self, const criterion_struct * criterion)
 
 

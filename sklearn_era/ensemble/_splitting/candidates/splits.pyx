@@ -22,16 +22,19 @@ from ..._criteria.criterion cimport N_KEY_FIELDS
 from ..._criteria.dispatch cimport CUSTOM
 from ..._criteria.split_sums cimport add_absent_eras, are_sums, merge_sums, take_lane
 
+cdef enum:
+    FEW_COLUMNS = 4  # for which it does not pay to compare some first
+
 
 cdef class CandidateSplits:
     """The candidate splits of one node after another, for the trees of a fit."""
 
-    def __init__(self, EraRows rows, exchange):
+    def __init__(self, EraRows rows):
         cdef int i
         self.owners = []
         self.rows = rows
-        self.exchange = exchange
-        self.is_alone = exchange.is_alone
+        self.exchange = rows.exchange
+        self.is_alone = self.exchange.is_alone
         self.functions = <const lane_functions *> PyCapsule_GetPointer(
             lane_module().functions, "lane_functions"
         )
@@ -78,11 +81,14 @@ cdef class CandidateSplits:
             wants_any |= self.features[i].is_active
         return wants_any
 
-    cdef void count_listed(self) noexcept nogil:
-        """List the columns that have listed splits, and set these splits' sums to 0."""
+    cdef void list_columns(self, int n_first) noexcept nogil:
+        """List the columns (splits that share a pass over rows) that have listed
+        splits, and set these splits' sums to 0. Unless there are few, put `n_first`
+        with the largest gains in front.
+        """
         cdef:
             lane_column * column
-            int i
+            int i, j, best
         self.n_listed = 0
         for i in range(self.n_columns):
             column = &self.columns[i]
@@ -96,12 +102,9 @@ cdef class CandidateSplits:
                     sums_of_column(self, column), 0,
                     column.n_lanes * self.n_fields * sizeof(double),
                 )
-
-    cdef void put_first(self, int n) noexcept nogil:
-        """Move the `n` listed columns with the largest gains to the list's front."""
-        cdef int i, j, best
-        self.n_first = n
-        for i in range(n):
+        self.n_first = n_first if self.n_listed > FEW_COLUMNS else 0
+        self.n_first = min(self.n_first, self.n_listed)
+        for i in range(self.n_first):
             best = i
             for j in range(i + 1, self.n_listed):
                 if (
@@ -150,9 +153,7 @@ cdef class CandidateSplits:
         if self.kept is None or self.kept.shape[0] < size:
             self.kept = np.empty(max(size, 1))
 
-    cdef ask_criterion(
-        self, const criterion_struct * criterion, const node_struct * node
-    ):
+    cdef ask_criterion(self, const criterion_struct * criterion):
         """Let a criterion in Python set the keys that rank the listed splits."""
         cdef:
             const lane_column * column
@@ -179,7 +180,7 @@ cdef class CandidateSplits:
         keys = self.custom._checked_keys(
             ListedSplits(
                 sides_of_eras(self, places, n), np.asarray(gains)[:n], self.era_labels,
-                node.pooled.sum_hessians, criterion.l2_regularization,
+                self.node.pooled.sum_hessians, criterion.l2_regularization,
                 np.asarray(self.min_samples), np.asarray(self.era_sizes),
                 compare_listed, self.rows.impurities, self.rows.root_variance,
             )

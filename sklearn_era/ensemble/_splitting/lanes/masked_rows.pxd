@@ -38,25 +38,11 @@ cdef extern from *:
         for (v = 0; v < N; v++)                                                        \
             TOTAL[v] += ((WORD) - (word_vector){0}) & ((const word_vector *)(MASK))[v];
 
-    typedef void (*sum_masked_words)(
-        const unsigned char *codes, const unsigned int *rows, const long long *words,
-        const long long *plain_words, Py_ssize_t start, Py_ssize_t stop,
-        const long long *masks, int count_bits, long long *restrict integers,
-        long long *restrict counts, long long *restrict plain);
-
     /* N_LANES and PLAIN (a second word) are constants: sums stay in registers. */
-    #define SUM_MASKED(N_LANES, PLAIN)                                                 \
-    static void sum_masked_##N_LANES##_##PLAIN(                                        \
-        const unsigned char *codes, const unsigned int *rows, const long long *words,  \
-        const long long *plain_words, Py_ssize_t start, Py_ssize_t stop,               \
-        const long long *masks, int count_bits, long long *restrict integers,          \
-        long long *restrict counts, long long *restrict plain)                         \
-    {                                                                                  \
+    #define SUM_MASKED(N_LANES, PLAIN) case N_LANES: {                                 \
         enum {N = (N_LANES) * 8 / VECTOR_BYTES};                                       \
         word_vector total[N] = {0}, total_plain[N] = {0};                              \
         long long sums[N_LANES];                                                       \
-        Py_ssize_t i;                                                                  \
-        int v;                                                                         \
         for (i = start; i < stop; i++) {                                               \
             Py_ssize_t row = rows ? rows[i] : i;                                       \
             const long long *mask = masks                                              \
@@ -71,16 +57,25 @@ cdef extern from *:
         }                                                                              \
         if (PLAIN)                                                                     \
             for (v = 0; v < N; v++) ((word_vector *)plain)[v] += total_plain[v];       \
+        break;                                                                         \
     }
-    SUM_MASKED(8, 0) SUM_MASKED(16, 0) SUM_MASKED(24, 0) SUM_MASKED(32, 0)
-    SUM_MASKED(8, 1) SUM_MASKED(16, 1) SUM_MASKED(24, 1) SUM_MASKED(32, 1)
+    static inline void sum_masked(
+        const unsigned char *codes, const unsigned int *rows, const long long *words,
+        const long long *plain_words, Py_ssize_t start, Py_ssize_t stop,
+        const long long *masks, int n_lanes, int count_bits,
+        long long *restrict integers, long long *restrict counts,
+        long long *restrict plain)
+    {
+        Py_ssize_t i;
+        int v;
+    #define OF_ONE(N_LANES) SUM_MASKED(N_LANES, 0)
+    #define OF_TWO(N_LANES) SUM_MASKED(N_LANES, 1)
+        if (plain_words)
+            switch (n_lanes) { OF_TWO(8) OF_TWO(16) OF_TWO(24) OF_TWO(32) }
+        else
+            switch (n_lanes) { OF_ONE(8) OF_ONE(16) OF_ONE(24) OF_ONE(32) }
+    }
     #undef SUM_MASKED
-
-    static const sum_masked_words SUMS_OF_WORDS[2][4] = {
-        {sum_masked_8_0, sum_masked_16_0, sum_masked_24_0, sum_masked_32_0},
-        {sum_masked_8_1, sum_masked_16_1, sum_masked_24_1, sum_masked_32_1},
-    };
-    #define sum_masked(n_lanes, n_words) SUMS_OF_WORDS[(n_words) - 1][(n_lanes) / 8 - 1]
 
     #define ONES -1, -1, -1, -1, -1, -1, -1, -1
     /* From the place 32 - g on, the mask of a row of group g: set from lane g on. */
@@ -153,18 +148,17 @@ cdef extern from *:
     #undef SUM_GROUPS
     #undef ADD
     """
-    ctypedef void (*sum_masked_words)(
+    void sum_masked(
         const X_BINNED_DTYPE_C * codes,  # NULL: row i has combination i
         const unsigned int * rows,       # NULL: all, in order
         const long long * words,         # integers, with row counts in the low bits
-        const long long * plain_words,   # second words, if there are any
+        const long long * plain_words,   # second words; or NULL
         Py_ssize_t start, Py_ssize_t stop,
         const long long * masks,         # (n_cells, n_lanes)
-        int count_bits, long long * integers,  # IN and OUT, (n_lanes,)
-        long long * counts,              # IN and OUT
-        long long * plain,               # IN and OUT
+        int n_lanes, int count_bits,
+        long long * integers,            # these three: IN and OUT, (n_lanes,)
+        long long * counts, long long * plain,
     ) noexcept nogil
-    sum_masked_words sum_masked(int n_lanes, int n_words) noexcept nogil
     void add_signs(
         const X_BINNED_DTYPE_C * codes, const unsigned int * rows,
         const long long * contrasts, const row_block * blocks, int n_blocks,
@@ -186,45 +180,39 @@ cdef inline void add_masked_block(
     long long * sums,       # IN and OUT, (n_planes, stride), of the era
     Py_ssize_t stride,
 ) noexcept nogil:
-    """Add a block's rows to the left sides of splits; many rows are first summed up by
-    combination of codes.
-    """
-    add_words(bundle, packed, block, 0, packed.count_bits, cells, sums, stride)
-    if packed.n_words > 2:
-        add_words(bundle, packed, block, 2, 0, cells, sums, stride)
-
-
-cdef inline void add_words(
-    const bundle_struct * bundle, const packed_rows * packed, const row_block * block,
-    int word,               # its index among the words of a row
-    int count_bits, long long * cells, long long * sums, Py_ssize_t stride,
-) noexcept nogil:
-    """Add one word of each row of a block, and the next word if there is one, to the
-    sums of the splits' left sides.
+    """Add a block's rows to the left sides of splits, up to two words of a row at a
+    time; many rows are first summed up by combination of codes.
     """
     cdef:
-        const long long * words = (
-            packed.words + word * packed.n_packed + block.first_word - block.start
-        )
-        const long long * others = words + packed.n_packed
-        long long * other_cells = cells + 2 * MAX_BUNDLE_CELLS
-        long long * integers = sums + (word + 1) * stride
-        sum_masked_words add = sum_masked(bundle.n_lanes, min(packed.n_words, 2))
-    # A masked row costs one addition for each register of lanes. With eight lanes this
-    # is one register, no dearer than the sum by combination.
-    if bundle.n_lanes > 8 and block.stop - block.start > 3 * bundle.n_cells:
-        sum_cells(bundle, packed.indices, words, block, cells)
+        const long long * words = packed.words + block.first_word - block.start
+        const long long * others = NULL
+        long long * other_cells = NULL
+        int count_bits = packed.count_bits
+        long long * integers
+        int word
+    for word in range(0, packed.n_words, 2):
         if packed.n_words > 1:
-            sum_cells(bundle, packed.indices, others, block, other_cells)
-        add(
-            NULL, NULL, cells, other_cells, 0, bundle.n_cells, bundle.masks, count_bits,
-            integers, sums, integers + stride,
-        )
-    else:
-        add(
-            bundle.codes, packed.indices, words, others, block.start, block.stop,
-            bundle.masks, count_bits, integers, sums, integers + stride,
-        )
+            others = words + packed.n_packed
+            other_cells = cells + 2 * MAX_BUNDLE_CELLS
+        integers = sums + (word + 1) * stride
+        # A masked row costs one addition for each register of lanes. With eight lanes
+        # this is one register, no dearer than the sum by combination.
+        if bundle.n_lanes > 8 and block.stop - block.start > 3 * bundle.n_cells:
+            sum_cells(bundle, packed.indices, words, block, cells)
+            if others != NULL:
+                sum_cells(bundle, packed.indices, others, block, other_cells)
+            sum_masked(
+                NULL, NULL, cells, other_cells, 0, bundle.n_cells, bundle.masks,
+                bundle.n_lanes, count_bits, integers, sums, integers + stride,
+            )
+        else:
+            sum_masked(
+                bundle.codes, packed.indices, words, others, block.start, block.stop,
+                bundle.masks, bundle.n_lanes, count_bits, integers, sums,
+                integers + stride,
+            )
+        words += 2 * packed.n_packed
+        count_bits = 0
 
 
 cdef inline void sum_cells(

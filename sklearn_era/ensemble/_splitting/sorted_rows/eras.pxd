@@ -25,8 +25,8 @@ cdef struct present_era:
 
 
 cdef struct small_eras:
-    eras_struct pooled
-    double * impurities       # (n_eras,), of the node; also in `pooled`
+    eras_struct of_node
+    double * impurities       # (n_eras,), of the node; also in `of_node`
     # By row of the small node: its era, and the values that eras are compared by.
     int[MAX_ROWS] codes
     double[MAX_ROWS] gradients
@@ -78,7 +78,7 @@ cdef inline int find_eras(
         eras.impurities[era.code] = impurity(
             era.squares.squares, era.squares.gradients, era.squares.hessians
         )
-        era.facts = facts_of_era(criterion, &eras.pooled, era.code, era.total)
+        era.facts = facts_of_era(criterion, &eras.of_node, era.code, era.total)
         n_coverable += era.total.count >= 2.0 * era.facts.min_samples
     return n_coverable
 
@@ -144,10 +144,10 @@ cdef inline bint sum_eras(
             continue
         add_era(criterion, &era.facts, era.left, era.right, sums)
         if not can_reach(
-            criterion, sums, 1, gain, eras.pooled.n_eras, n_present - 1 - max(i, 0),
+            criterion, sums, 1, gain, eras.of_node.n_eras, n_present - 1 - max(i, 0),
             min_key,
         ):
             eras.decisive = place
             return False
-    add_absent_eras(criterion, eras.pooled.n_eras - n_present, sums)
+    add_absent_eras(criterion, eras.of_node.n_eras - n_present, sums)
     return True

@@ -34,7 +34,7 @@ from ..splitter cimport EraSplitter
 from ..._criteria.criterion cimport criterion_struct
 from ..._criteria.dispatch cimport GAIN
 from ..._criteria.ranking cimport (
-    gain_alone, gain_beyond_rounding, penalty_unit, suffices, with_share_of,
+    criterion_of_unit, gain_alone, gain_beyond_rounding, suffices, with_share_of,
 )
 
 MAX_SMALL_ROWS = MAX_ROWS  # of a small node
@@ -140,11 +140,11 @@ cdef class SubtreeGrower:
         self.eras.impurities = <double *> alloc_zeros(
             self.owners, rows.n_eras * sizeof(double)
         )
-        self.eras.pooled.n_eras = rows.n_eras
-        self.eras.pooled.era_sizes = &splitter.era_sizes[0]
-        self.eras.pooled.min_samples = &splitter.min_samples[0]
-        self.eras.pooled.gradient_variance = splitter.gradient_variance
-        self.eras.pooled.impurities = self.eras.impurities
+        self.eras.of_node.n_eras = rows.n_eras
+        self.eras.of_node.era_sizes = &splitter.era_sizes[0]
+        self.eras.of_node.min_samples = &splitter.min_samples[0]
+        self.eras.of_node.gradient_variance = splitter.gradient_variance
+        self.eras.of_node.impurities = self.eras.impurities
 
     def grow(self, root):
         """Add a scikit-learn grower's node and all nodes below, in the same order."""
@@ -294,7 +294,7 @@ cdef bint find_split(
     )
     if not is_coverable and criterion.min_gain_share == 0.0:
         return False
-    self.eras.pooled.sum_hessians = node.pooled.sum_hessians
+    self.eras.of_node.sum_hessians = node.pooled.sum_hessians
     draw_features(&self.draw, self.columns, &self.context)
     if criterion.name == GAIN:
         self.by_gain.min_gain = gain_beyond_rounding(criterion, node.pooled.loss)
@@ -329,11 +329,11 @@ cdef bint find_best(
 ) noexcept nogil:
     """Set `split` to the best split after penalties; return whether there is one."""
     cdef:
-        criterion_struct unit
+        criterion_struct of_unit
         double unit_of_penalties = 0.0
     if self.tree.penalties != NULL:
-        unit = penalty_unit(criterion)
-        if not scan_features(self, &unit, 0.0, split):
+        of_unit = criterion_of_unit(criterion)
+        if not scan_features(self, &of_unit, 0.0, split):
             return False
         unit_of_penalties = split.rank.primary
     return scan_features(self, criterion, unit_of_penalties, split)

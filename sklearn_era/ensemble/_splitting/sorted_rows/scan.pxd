@@ -178,7 +178,7 @@ cdef inline bint ranks_above(
         ):
             return False
     return (
-        rank_split(criterion, &eras.pooled, sums, gain, &split.rank)
+        rank_split(criterion, &eras.of_node, sums, gain, &split.rank)
         and (penalty == 0.0 or penalise(criterion, penalty, &split.rank))
         and is_better(split, best)
     )
