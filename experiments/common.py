@@ -88,7 +88,7 @@ def seed_of(*parts: str | int) -> int:
     return int(np.random.SeedSequence(words).generate_state(1)[0])
 
 
-def rows_of(values: Mapping[str, Any], column: str, **case: Any) -> list[dict]:
+def rows_of(values: Mapping[Any, Any], column: str, **case: Any) -> list[dict]:
     """A row of a case for each value, whose name is in a column."""
     return [{**case, column: name, "value": value} for name, value in values.items()]
 
