@@ -30,7 +30,6 @@ def experiment_names() -> list[str]:
 
 def load_experiment(name: str) -> Any:
     """Import an experiment, or raise ExperimentError for an unknown name.
-
     experiments/README.md describes what the module has.
     """
     known = experiment_names()

@@ -16,7 +16,7 @@ from sklearn.base import ClassifierMixin
 from sklearn.ensemble import GradientBoostingClassifier
 from sklearn.utils import Bunch
 
-from experiments.common import coverage_of_papers, summarize_beside
+from experiments.common import coverage_of_papers, rows_of, summarize_beside
 from sklearn_era.ensemble import HistGradientBoostingClassifier
 from sklearn_era.rules import RuleEnsembleClassifier
 
@@ -88,26 +88,27 @@ def make_sklearn(seed: int, *, quick: bool) -> GradientBoostingClassifier:
     )
 
 
+def parts_of(data: Bunch) -> dict[str, tuple[NDArray, NDArray]]:
+    """The parts of generated data that models are tested on."""
+    parts = ("train", "test", "ood")
+    return {part: (data[f"X_{part}"], data[f"y_{part}"]) for part in parts}
+
+
 def accuracies(
-    model: ClassifierMixin, data: Bunch, parts: tuple[str, ...]
-) -> dict[str, float]:
-    """Accuracy on each part of generated data."""
-    return {part: model.score(data[f"X_{part}"], data[f"y_{part}"]) for part in parts}
+    fitted: ClassifierMixin, parts: Mapping[str, tuple[NDArray, NDArray]], **case: Any
+) -> list[dict]:
+    """A row of a case for the accuracy on each part."""
+    scores = {part: fitted.score(X, y) for part, (X, y) in parts.items()}
+    return rows_of(scores, "part", **case)
 
 
-def best_rules(table: Bunch, by: str) -> NDArray[np.intp]:
-    """The places of the five best rules in a table of the training rows' rates.
-
-    Best are the largest coefficients, or the largest differences of the two rates.
+def rates_of_best(tables: Mapping[str, Bunch], by: str) -> list[dict[str, Any]]:
+    """Each rate of the five best rules on each set of rows, as rows of a table. Best in
+    training are the largest coefficients, or differences of the two rates.
     """
-    size = table.coefficient if by == "coefficient" else table.tpr - table.fpr
-    return np.argsort(-np.abs(size), kind="stable")[:N_BEST]
-
-
-def rates_of_rules(
-    tables: Mapping[str, Bunch], places: NDArray[np.intp]
-) -> list[dict[str, Any]]:
-    """Each rate of some rules on each set of rows, as rows of a table."""
+    train = tables["train"]
+    size = train.coefficient if by == "coefficient" else train.tpr - train.fpr
+    best = np.argsort(-np.abs(size), kind="stable")[:N_BEST]
     return [
         {
             "rule": f"{rank}. {table.text[place]}",
@@ -115,7 +116,7 @@ def rates_of_rules(
             "measure": measure,
             "value": table[measure.lower()][place],
         }
-        for rank, place in enumerate(places, start=1)
+        for rank, place in enumerate(best, start=1)
         for part, table in tables.items()
         for measure in ("TPR", "FPR")
     ]
@@ -140,9 +141,8 @@ def summarize_rules(
 def format_blocks(
     frame: pd.DataFrame, *, block: str, index: list[str], columns: list[str]
 ) -> str:
-    """Text of a table of means, one block below the other, without empty columns.
-
-    In brackets stands the difference to the plain rules of the same runs, with its
+    """Text of a table of means, one block below the other, without empty columns. In
+    brackets stands the difference to the plain rules of the same runs, with its
     standard error.
     """
     texts = []

@@ -7,11 +7,11 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from experiments.common import coverage_of_papers, seed_of
+from experiments.common import coverage_of_papers, rows_of, seed_of
 from sklearn_era.ensemble import HistGradientBoostingRegressor
 
-# Table 3's columns.
-CRITERIA = {"gain": "Original", "era": "Era Split", "directional": "Dir. Era Split"}
+# Table 3's columns: "Original", "Era Split" and "Dir. Era Split".
+CRITERIA = ("gain", "era", "directional")
 
 N_CONFIGURATIONS = 30
 
@@ -45,7 +45,6 @@ def draw_configurations(
     run: int, quick: bool, n: int = N_CONFIGURATIONS, **changes: Sequence[float]
 ) -> list[dict]:
     """Draw n configurations of a run from table 2 and `changes`, or two with `quick`.
-
     Each parameter is drawn by itself.
     """
     rng = np.random.default_rng(seed_of("configurations", run))
@@ -63,27 +62,28 @@ def draw_configurations(
 
 
 def choose(
+    criterion: str,
     configurations: Sequence[dict],
-    scores_of: Callable[[dict], dict[str, float]],
-    held_out_of: Callable[[dict], float],
+    scores_of: Callable[[str, dict], dict[str, float]],
+    held_out_of: Callable[[str, dict], float],
     sign: int = 1,
     **cell: Any,
 ) -> list[dict]:
-    """Rows of the scores of both chosen configurations, and of the medians over all.
-
-    A `sign` of -1 stands for errors.
+    """Rows of the scores of both chosen configurations, and of the medians over all. A
+    `sign` of -1 stands for errors.
     """
-    scores = pd.DataFrame([scores_of(drawn) for drawn in configurations])
-    held_out = [held_out_of(drawn) for drawn in configurations]
+    cell["criterion"] = criterion
+    scores = pd.DataFrame([scores_of(criterion, drawn) for drawn in configurations])
+    held_out = [held_out_of(criterion, drawn) for drawn in configurations]
     chosen = {
         BY_TEST: scores.iloc[int(np.argmax(sign * scores[TEST]))],
         BY_ERAS: scores.iloc[int(np.argmax(sign * np.array(held_out)))],
         MEDIAN: scores.median(),
     }
     return [
-        {**cell, "chosen": name, "score": score, "value": value}
+        row
         for name, values in chosen.items()
-        for score, value in values.items()
+        for row in rows_of(values.to_dict(), "score", chosen=name, **cell)
     ]
 
 

@@ -26,7 +26,7 @@ from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils import Bunch
 
-from experiments.common import RULE_OF_PAPERS, kind_of, seed_of
+from experiments.common import RULE_OF_PAPERS, kind_of, rows_of, seed_of
 from sklearn_era import ensemble
 from sklearn_era.criteria import Invariant
 
@@ -35,6 +35,9 @@ PENALTIES = (1, 5, 10)
 N_TREES = 50
 # By whether the task is one of classes.
 DEPTH = {True: 10, False: 20}
+# Section 5.2: the features of each kind, and the rows of an era, whose number is ours.
+DIMENSIONS = (2, 5, 10, 20)
+N_ROWS = 1000
 
 RANDOM_FOREST = "RF"
 # Baselines: those of trees, and for the synthetic tables linear ones. The paper's IRM
@@ -74,15 +77,32 @@ class Case(NamedTuple):
         return {"model": irf(self.penalty), **self._asdict()}
 
 
+def cases_of(
+    coverages: Sequence[str] = (EVERY_ERA,),
+    statistics: Sequence[str] = ("",),
+    **names: str,
+) -> tuple[Case, ...]:
+    """Forests without a penalty, by the rule of coverage alone, and by each penalty."""
+    return (
+        Case(0),
+        Case(COVERAGE_ALONE, coverage=EVERY_ERA, **names),
+        *(
+            Case(penalty, statistic, coverage, **names)
+            for statistic in statistics
+            for coverage in coverages
+            for penalty in PENALTIES
+        ),
+    )
+
+
 def irf(penalty: float) -> str:
     """The name of a forest in the tables."""
     return "coverage alone" if penalty == COVERAGE_ALONE else f"IRF ({penalty})"
 
 
 def make_forest(is_class: bool, case: Case, **parameters: Any) -> Any:
-    """The paper's forest, for classes or for numbers.
-
-    The paper's λ counts Gini impurity, twice the squared error that forests count here.
+    """The paper's forest, for classes or for numbers. The paper's λ counts Gini
+    impurity, twice the squared error that forests count here.
     """
     settings: dict[str, Any] = {
         "n_estimators": N_TREES,
@@ -116,34 +136,40 @@ def make_baselines(
     return models
 
 
-def synthetic_models(
+def synthetic_rows(
     data: Bunch,
     is_class: bool,
     cases: Iterable[Case],
+    scores_of: Callable[..., dict[str, float]],
     number: int,
     quick: bool,
     *,
-    has_others: bool = True,
+    has_all: bool = True,
     **settings: Any,
-) -> Iterator[tuple[dict[str, str], NDArray[Any], Any]]:
-    """Yield names, predictions of the test rows and, of invariant forests, the model.
-
-    RF is the first, and perhaps the other baselines follow.
+) -> Iterator[dict]:
+    """Rows of the scores of each model, by its predictions, the target and RF's ones.
+    Unless `has_all`, there are neither other baselines than RF nor importances.
     """
     given = {**settings, "random_state": seed_of("forest", number)}
     X, y, eras = data.X_train, data.y_train, data.eras_train
     others: dict[str, Any] = {}
     for name, model in make_baselines(is_class, number, quick, **given).items():
-        if name == RANDOM_FOREST or has_others:
+        if name == RANDOM_FOREST or has_all:
             model.set_params(max_depth=DEPTH[is_class]).fit(X, y)
             others[name] = model.predict(data.X_test)
-        if name == RANDOM_FOREST and has_others:
+        if name == RANDOM_FOREST and has_all:
             others |= linear_predictions(X, y, eras, data.X_test, is_class)
+    of_rf = others[RANDOM_FOREST]
     for name, predicted in others.items():
-        yield {"model": name, "statistic": "", "coverage": ""}, predicted, None
+        names = {"model": name, "statistic": "", "coverage": ""}
+        yield from rows_of(scores_of(predicted, data.y_test, of_rf), "score", **names)
+    n_stable = sum(name.startswith("invariant") for name in data.feature_names)
     for case in cases:
         forest = make_forest(is_class, case, **given).fit(X, y, eras=eras)
-        yield case.names(), forest.predict(data.X_test), forest
+        scores = scores_of(forest.predict(data.X_test), data.y_test, of_rf)
+        if has_all:
+            scores |= importances(forest, n_stable)
+        yield from rows_of(scores, "score", **case.names())
 
 
 def paper_of(
@@ -152,10 +178,9 @@ def paper_of(
     table: Mapping[int, Sequence[float]],
     table_3: Mapping[int, Sequence[tuple[float, float]]],
 ) -> dict[tuple[str, str, str], float]:
-    """The paper's numbers, by dimension, model and score.
-
-    Rows of the first table have a number for each model, those of table 3 the splits on
-    stable and on environmental features, without a penalty and with each.
+    """The paper's numbers, by dimension, model and score. Rows of the first table have
+    a number for each model, those of table 3 the splits on stable and on environmental
+    features, without a penalty and with each.
     """
     paper = {
         (f"d={d}", model, score): value
@@ -191,7 +216,6 @@ def fit_invariant_linear(
     is_classifier: bool,
 ) -> Callable[[NDArray[np.float64]], NDArray[Any]]:
     """Minimise the mean risk of eras plus IRMv1's or V-REx's penalty; predict by it.
-
     The first is the mean square of each era's slope in a factor of the prediction, at
     1; the second is the variance of the risks. It starts from the model without one.
     """
@@ -234,7 +258,6 @@ def fit_invariant_linear(
 
 def split_frequencies(forest: Any) -> NDArray[np.float64]:
     """How often each feature is split on, by the share of the rows that it splits.
-
     Section 5.2, table 3: each split adds n_m / n to its feature, the rows of its node
     among those of the tree. All features together have the mean depth of the rows.
     """
@@ -259,7 +282,6 @@ def importances(forest: Any, n_stable: int) -> dict[str, float]:
 
 def frequency_scores(stable: float, environmental: float) -> dict[str, float]:
     """Table 3's pair of frequencies, ours or the paper's, by score, and their ratio.
-
     `SPLIT_SHARE` does not change with the depth of the trees, as the frequencies do; it
     is NaN where nothing was split.
     """

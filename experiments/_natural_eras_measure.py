@@ -12,11 +12,10 @@ from numpy.typing import NDArray
 from scipy.stats import binomtest
 from sklearn.metrics import r2_score, roc_auc_score
 from sklearn.model_selection import GroupKFold
-from sklearn.utils.validation import has_fit_parameter
 
-from experiments._natural_eras_controls import losses, predict
+from experiments._natural_eras_controls import losses
 from experiments._natural_eras_data import Scenario, Table, Task
-from experiments.common import measure_cells, seed_of, summarize
+from experiments.common import fit_by_eras, measure_cells, respond, seed_of, summarize
 from sklearn_era._era_routing import prepares_by_era, routed, with_eras
 from sklearn_era.effects import Recency
 from sklearn_era.model_selection import EraWalkForwardSplit
@@ -41,10 +40,9 @@ _LEAST_ROWS_OF_CLASS = 5
 
 
 def splits(scenario: Scenario, eras: NDArray[np.int64]) -> Iterator[tuple[Rows, Rows]]:
-    """Rows to train and to test on: later eras, or groups of eras that are left out.
-
-    In time the last eras are tested, in blocks one after the other, each by a model of
-    all eras before the block.
+    """Rows to train and to test on: later eras, or groups of eras that are left out. In
+    time the last eras are tested, in blocks one after the other, each by a model of all
+    eras before the block.
     """
     if scenario.kind == "groups":
         yield from GroupKFold(scenario.n_splits).split(eras, groups=eras)
@@ -90,9 +88,8 @@ def measure(
     cache: Path | None = None,
     n_jobs: int | None = None,
 ) -> pd.DataFrame:
-    """Score each model on each split of each scenario, each fit in one thread.
-
-    A model's half-life of `Recency` is in shares of the eras that it is trained on. The
+    """Score each model on each split of each scenario, each fit in one thread. A
+    model's half-life of `Recency` is in shares of the eras that it is trained on. The
     loss is the mean squared error or the log loss, the seconds the processor's.
     """
     cells = (
@@ -124,40 +121,59 @@ def _measure(
     data_dir: Path | None,
 ) -> list[dict]:
     """The scores of a model in a split."""
-    source = scenarios[scenario]
-    X, y, eras, categories = load(source, data_dir)
-    train, test = list(splits(source, eras))[split]
-    # The numbers of groups have no order.
-    is_of_groups = source.kind == "groups"
-    seed = seed_of("natural eras", scenario, split, run)
-    train = thinned(train, eras, 1_000 if quick else source.most_rows, seed)
-    labels = eras.astype(str) if is_of_groups else eras
+    source, seed = scenarios[scenario], seed_of("natural eras", scenario, split, run)
+    rows = Split(source, split, data_dir, seed, 1_000 if quick else source.most_rows)
     estimator = models[model](source.task, seed)
-    adapt(estimator, labels[train], is_of_groups, categories)
     prepares = prepares_by_era(estimator)
-    knows_eras = prepares or has_fit_parameter(estimator, "eras")
-    known = {"eras": labels[train]} if knows_eras else {}
     start = time.process_time()
-    with routed(estimator):
-        estimator.fit(X[train], y[train], **known)
+    rows.fit(estimator, rows.train)
     seconds = time.process_time() - start
     if prepares:
-        estimator = with_eras(estimator, labels[test])
-    predicted = predict(source.task, estimator, X[test])
+        estimator = with_eras(estimator, rows.labels[rows.test])
+    y, eras = rows.y[rows.test], rows.eras[rows.test]
+    predicted = respond(estimator, rows.X[rows.test])
     of_eras = [
-        score_rows(source.task, y[test][rows], predicted[rows])
-        for rows in (eras[test] == era for era in np.unique(eras[test]))
+        score_rows(source.task, y[eras == era], predicted[eras == era])
+        for era in np.unique(eras)
     ]
     scores = {
-        "score": score_rows(source.task, y[test], predicted),
+        "score": score_rows(source.task, y, predicted),
         "worst_era_score": np.nanmin(of_eras),
-        LOSS: losses(source.task, y[test], predicted).mean(),
+        LOSS: losses(source.task, y, predicted).mean(),
         "fit_seconds": seconds,
     }
     return [scores]
 
 
-def adapt(
+class Split:
+    """A split of a scenario: its table, and the rows to train on and to test."""
+
+    def __init__(
+        self,
+        scenario: Scenario,
+        number: int,
+        data_dir: Path | None,
+        seed: int,
+        most_rows: int | None,
+    ) -> None:
+        self.X, self.y, self.eras, self.categories = load(scenario, data_dir)
+        self.task, self.is_of_groups = scenario.task, scenario.kind == "groups"
+        train, self.test = list(splits(scenario, self.eras))[number]
+        self.train = thinned(train, self.eras, most_rows, seed)
+        # The numbers of groups have no order.
+        self.labels = self.eras.astype(str) if self.is_of_groups else self.eras
+
+    def fit(self, model: Any, rows: Rows) -> Any:
+        """Fit to some rows a model that is made for the table."""
+        labels = self.labels[rows]
+        _adapt(model, labels, self.is_of_groups, self.categories)
+        with routed(model):
+            if prepares_by_era(model):
+                return model.fit(self.X[rows], self.y[rows], eras=labels)
+            return fit_by_eras(model, self.X[rows], self.y[rows], labels)
+
+
+def _adapt(
     estimator: Any, eras: NDArray[Any], is_of_groups: bool, categories: tuple[int, ...]
 ) -> None:
     """Set what depends on the table: categories, the order of eras, and half-lives."""
@@ -185,12 +201,11 @@ def compare(
     *,
     reference: str = REFERENCE,
 ) -> pd.DataFrame:
-    """Differences of each model to one of them, split by split.
-
-    Splits without the reference are left out. `parts` maps names of groups to their
-    scenarios; all others are those of `ALL`. The difference of losses is the logarithm
-    of the reference's by the model's, so that more is better for all. Rows in which a
-    part is its own scenario are over the means of its scenarios.
+    """Differences of each model to one of them, split by split. Splits without the
+    reference are left out. `parts` maps names of groups to their scenarios; all others
+    are those of `ALL`. The difference of losses is the logarithm of the reference's by
+    the model's, so that more is better for all. Rows in which a part is its own
+    scenario are over the means of its scenarios.
     """
     known = ["scenario", "split", "model", "fit_seconds"]
     rows = scores.melt(known, list(SCORES), var_name="score", value_name="level")
@@ -221,7 +236,6 @@ def _summarize(differences: pd.DataFrame, by: list[str]) -> pd.DataFrame:
 
 def tally(table: pd.DataFrame, kind: str) -> pd.DataFrame:
     """How differences of one of `SCORES` are spread over scenarios, by part and model.
-
     `clearly` is by more than two standard errors, and `p` the probability of such signs
     or of rarer ones, if both were as likely.
     """

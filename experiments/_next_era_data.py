@@ -10,10 +10,10 @@ import pandas as pd
 from numpy.typing import NDArray
 from sklearn.metrics import log_loss, mean_squared_error, r2_score, roc_auc_score
 
-from experiments._natural_eras_controls import folds_of, losses, predict
+from experiments._natural_eras_controls import folds_of, losses, staged
 from experiments._natural_eras_data import Scenario
-from experiments._natural_eras_measure import adapt, load, score_rows, splits, thinned
-from experiments.common import measure_cells, seed_of
+from experiments._natural_eras_measure import Split, score_rows
+from experiments.common import measure_cells, respond, seed_of
 from experiments.natural_eras import MODELS, booster
 from sklearn_era.metrics import era_standard_errors
 
@@ -38,29 +38,20 @@ METRICS: dict[str, dict[str, Callable[..., float]]] = {
 Values = NDArray[np.float64]
 
 
-class _Split:
-    """A split of a scenario: rows to train on, in folds of whole eras, and to test."""
+class _Folds(Split):
+    """A split of a scenario whose rows to train on are in folds of whole eras."""
 
     def __init__(
         self, name: str, scenario: Scenario, split: int, data_dir: Any, quick: bool
     ) -> None:
-        self.X, self.y, self.eras, self.categories = load(scenario, data_dir)
-        self.task, self.is_of_groups = scenario.task, scenario.kind == "groups"
-        train, self.test = list(splits(scenario, self.eras))[split]
         self.seed = seed_of("natural eras", name, split, 0)
-        most = 1_000 if quick else scenario.most_rows
-        self.train = thinned(train, self.eras, most, self.seed)
-        self.labels = self.eras.astype(str) if self.is_of_groups else self.eras
+        most_rows = 1_000 if quick else scenario.most_rows
+        super().__init__(scenario, split, data_dir, self.seed, most_rows)
         self.folds = [
             (self.train[fitted], self.train[left_out])
             for fitted, left_out in folds_of(self.labels[self.train])
         ]
         self.out = np.concatenate([left_out for _, left_out in self.folds])
-
-    def fit(self, model: Any, rows: Any) -> Any:
-        labels = self.labels[rows]
-        adapt(model, labels, self.is_of_groups, self.categories)
-        return model.fit(self.X[rows], self.y[rows], eras=labels)
 
     def scores(
         self, p: Values, rows: Any, with_errors: bool, **cell: Any
@@ -97,11 +88,8 @@ class _Split:
     def staged(self, parameters: dict, fitted: Any, asked: Any) -> Values:
         """Predict after shares of a booster's trees, of shape (7, n_rows)."""
         model = self.fit(booster(**parameters)(self.task, self.seed), fitted)
-        is_number = self.task == "regression"
-        name = "staged_predict" if is_number else "staged_predict_proba"
-        stages = [*getattr(model, name)(self.X[asked])]
-        wanted = [stages[round(share * len(stages)) - 1] for share in SHARES]
-        return np.array([x if is_number else x[:, 1] for x in wanted])
+        stages = staged(model, self.X[asked], step=1)
+        return np.array([stages[round(share * len(stages)) - 1] for share in SHARES])
 
     def of_auto(self) -> list[dict]:
         model = self.fit(MODELS["AutoEra"](self.task, self.seed), self.train)
@@ -112,7 +100,7 @@ class _Split:
         p = np.sum([model.weights_[x] * each[-1] for x, each in parts], axis=0)
         if self.task == "classification":  # of the class that the row has
             p = np.where(self.y[self.out] == 1, p, 1 - p)
-        on_test = predict(self.task, model, self.X[self.test])
+        on_test = respond(model, self.X[self.test])
         return self.of_model(p, on_test, model=AUTO, candidate=0)
 
     def of_grid(self) -> list[dict]:
@@ -149,7 +137,7 @@ def _measure(
     data_dir: Path | None,
 ) -> list[dict]:
     """Scores by era of AutoEra, or of the grid."""
-    rows = _Split(scenario, scenarios[scenario], split, data_dir, quick)
+    rows = _Folds(scenario, scenarios[scenario], split, data_dir, quick)
     return rows.of_auto() if auto else rows.of_grid()
 
 

@@ -51,7 +51,6 @@ def make_shifted_sine_wave(
     noise_std: float = 1.0,
 ) -> Bunch:
     """DeLise, section 5.1: y = sin(x) + b_e + N(0, noise_std²), with x ~ U(0, 2π).
-
     Whoever knows the sine, and takes the mean of the training eras' shifts b_e for the
     test era's, has a mean squared error of noise_std² + (1 + 1 / n_eras) var(b). The
     paper does not give the distribution of the shifts, which is N(0, shift_std²) here,
@@ -76,11 +75,10 @@ def make_shifted_sine_wave(
 def make_liao_classification(
     random_state: int, *, n_features: int = 10, n_samples_per_era: int = 1000
 ) -> Bunch:
-    """Liao et al., equation 23: noisy copies of a label, half of which turn round.
-
-    With a label Y of equal odds, each of d invariant features is |Y - Bern(0.3)| +
-    N(0, 1), and each of d shortcuts |Y - Bern(U_e)| + N(0, 1). The paper does not give
-    the number of rows.
+    """Liao et al., equation 23: noisy copies of a label, half of which turn round. With
+    a label Y of equal odds, each of d invariant features is |Y - Bern(0.3)| + N(0, 1),
+    and each of d shortcuts |Y - Bern(U_e)| + N(0, 1). The paper does not give the
+    number of rows.
     """
     rng = np.random.RandomState(random_state)
 
@@ -101,12 +99,11 @@ def make_liao_regression(
     random_state: int, *, n_features: int = 10, n_samples_per_era: int = 1000
 ) -> Bunch:
     """Liao et al., equation 24: causes of a target, and an effect that is ever noisier.
-
-    The d causes are N(0, 1), Y is their sum plus N(0, d), and the effect is Y plus
-    N(0, sigma_e² d), where the second argument is a variance. The paper leaves open
-    whether it is one, and whether there are d effects. Read so, least squares has 1.93,
-    1.82, 1.61 and 1.38 times the error of a random forest for d of 2, 5, 10 and 20,
-    which is nearest to the 2.10, 1.78, 1.49 and 1.35 of its table 2.
+    The d causes are N(0, 1), Y is their sum plus N(0, d), and the effect is Y plus N(0,
+    sigma_e² d), where the second argument is a variance. The paper leaves open whether
+    it is one, and whether there are d effects. Read so, least squares has 1.93, 1.82,
+    1.61 and 1.38 times the error of a random forest for d of 2, 5, 10 and 20, which is
+    nearest to the 2.10, 1.78, 1.49 and 1.35 of its table 2.
     """
     rng = np.random.RandomState(random_state)
     scale = np.sqrt(n_features)
@@ -131,7 +128,6 @@ def make_moneda_drift(
     shortcut_noise_std: float = 0.0,
 ) -> Bunch:
     """Moneda, equations 5.5 and 5.6: a feature is the target in period 1, then noise.
-
     X_1 ~ N(0, 1), Y = X_1 + N(0, 1), X_2 = Y in period 1 and N(0, 1) later, and the
     class is 1 where Y > 0.5. Periods 3 and 4 are the holdout. X_1 alone has an area
     under the ROC curve of 0.836. Without shift, section 5.3.5, X_2 is the target
@@ -163,7 +159,6 @@ def make_small_invariant_margin(
     scramble: bool = False,
 ) -> Bunch:
     """Aubin et al., the third unit test: a small margin that lasts beside a large one.
-
     With a side of ±1 for the two classes, invariant features are N(side 0.1, 0.1²), and
     spurious ones N(side mu_e, 0.1²) with mu_e ~ N(0, 1) once for each era. `ood` are
     rows of other eras. `majority_share` of the training rows are of the first era, and
@@ -197,11 +192,10 @@ def make_cows_versus_camels(
     majority_share: float | None = None,
     scramble: bool = False,
 ) -> Bunch:
-    """Aubin et al., the second unit test: cows on grass, camels on sand, mostly.
-
-    A row is a cow with probability s_e, and before its usual background with p_e. With
-    a = ±1 for the animal and b = ±1 for the background, the faint foreground is 0.01 (a
-    + N(0, 0.1)), and the background b + N(0, 0.1), variances. The class is that of the
+    """Aubin et al., the second unit test: cows on grass, camels on sand, mostly. A row
+    is a cow with probability s_e, and before its usual background with p_e. With a = ±1
+    for the animal and b = ±1 for the background, the faint foreground is 0.01 (a + N(0,
+    0.1)), and the background b + N(0, 0.1), variances. The class is that of the
     foreground's sum. In `ood`, backgrounds are those of other rows of the era.
     """
     rng = np.random.RandomState(random_state)
@@ -235,7 +229,6 @@ def make_cows_versus_camels(
 
 def make_colored_digits(random_state: int, *, n_components: int | None = None) -> Bunch:
     """Arjovsky et al.: digits whose colour predicts the label better than the shape.
-
     scikit-learn's 1797 digits stand in for MNIST. The label is digit >= 5, wrong in a
     quarter of the rows, the colour that label, wrong with probability e of the era, and
     the image stands in the colour's channel of two. A third of the digits are the test
@@ -320,7 +313,6 @@ def make_shortcut_classification(
     n_silent_eras: int = 4,
 ) -> Bunch:
     """Weak evidence in every era, and strong evidence that misleads in the test eras.
-
     Each of two classes has three invariant features and a shortcut, with standard
     deviation 1 and mean ``strength * ([named == class] - 1 / 2)``. An invariant feature
     has strength 1, and `named` is the row's class. The shortcut has strength 3; it

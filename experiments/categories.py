@@ -45,6 +45,7 @@ from experiments.common import (
     kind_of,
     measure_cells,
     parts_of,
+    respond,
     summarize,
 )
 from sklearn_era import auto, ensemble
@@ -77,11 +78,6 @@ def split(eras: np.ndarray, in_time: bool, number: int) -> tuple[Any, Any]:
 
 def order_of(eras: np.ndarray) -> str:
     return "unordered" if eras.dtype.kind == "O" else "ordered"
-
-
-def respond(model: Any, X: Any) -> np.ndarray:
-    is_class = hasattr(model, "predict_proba")
-    return model.predict_proba(X)[:, 1] if is_class else model.predict(X)
 
 
 def boost(X: Any, y: Any, eras: Any, X_new: Any, task: str) -> Any:

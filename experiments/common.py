@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from joblib import Memory, Parallel, delayed
 from numpy.typing import NDArray
+from sklearn.base import is_classifier
+from sklearn.utils.validation import has_fit_parameter
 from threadpoolctl import threadpool_limits
 
 from sklearn_era._optional import import_optional
@@ -37,6 +39,24 @@ def kind_of(module: ModuleType, name: str, is_class: bool) -> Any:
     return getattr(module, f"{name}{'Classifier' if is_class else 'Regressor'}")
 
 
+def fit_by_eras(model: Any, X: Any, y: Any, eras: Any) -> Any:
+    """Fit a model, with the eras if it takes them."""
+    known = {"eras": eras} if has_fit_parameter(model, "eras") else {}
+    return model.fit(X, y, **known)
+
+
+def respond(model: Any, X: Any) -> NDArray[np.float64]:
+    """Predict numbers, or a classifier's probabilities of the second class."""
+    return model.predict_proba(X)[:, 1] if is_classifier(model) else model.predict(X)
+
+
+def make_autoregressive(values: NDArray[np.float64], rho: float) -> None:
+    """Turn independent values, along the last axis, into an AR(1) of their variance."""
+    for era in range(1, values.shape[-1]):
+        values[..., era] *= np.sqrt(1 - rho**2)
+        values[..., era] += rho * values[..., era - 1]
+
+
 def find_data_file(name: str, data_dir: Path | None) -> Path:
     """A data file in the folder of ``--data``, or a subfolder; an error names both."""
     for folder in [] if data_dir is None else [data_dir, *data_dir.glob("*/")]:
@@ -61,12 +81,16 @@ def parts_of(
 
 
 def seed_of(*parts: str | int) -> int:
-    """A seed for each purpose and run, such as ``seed_of("data", run)``.
-
-    No two draws share their numbers; the same parts give the same seed everywhere.
+    """A seed for each purpose and run, such as ``seed_of("data", run)``. No two draws
+    share their numbers; the same parts give the same seed everywhere.
     """
     words = [zlib.crc32(p.encode()) if isinstance(p, str) else p for p in parts]
     return int(np.random.SeedSequence(words).generate_state(1)[0])
+
+
+def rows_of(values: Mapping[Any, Any], column: str, **case: Any) -> list[dict]:
+    """A row of a case for each value, whose name is in a column."""
+    return [{**case, column: name, "value": value} for name, value in values.items()]
 
 
 def summarize(
@@ -79,7 +103,6 @@ def summarize(
     show_runs: bool = False,
 ) -> "pd.DataFrame":
     """Summarise runs to a row for each cell: the columns `by`, in order of appearance.
-
     It adds `n_runs`, `mean`, `std` (with n - 1), `paper`, the number of the cell's name
     or tuple of names, those of all columns or of `paper_by`, or NaN, and with
     `show_runs` the values of all runs as text.
@@ -102,9 +125,8 @@ def summarize_beside(
     reference: str,
     paper: Mapping[Any, float] | None = None,
 ) -> "pd.DataFrame":
-    """Summarise runs, and each model's distance to the model `reference`, by run.
-
-    All models of a run have the same data, so that `minus_gain`, the mean difference,
+    """Summarise runs, and each model's distance to the model `reference`, by run. All
+    models of a run have the same data, so that `minus_gain`, the mean difference,
     varies less than they do; `minus_gain_se` is its standard error. The model is the
     first column of `by`.
     """
@@ -130,7 +152,6 @@ def measure_cells(
     **shared: Any,
 ) -> "pd.DataFrame":
     """The rows that `measure` has of each cell, which it gets beside what is `shared`.
-
     Each fit has one thread. A cell that lacks its data is left out, with a line on
     standard error. What the folder `cache` has is not measured again.
     """
@@ -191,7 +212,6 @@ def bars(
     label: str, group: str | None = None, panel: str | None = None, **only: Any
 ) -> "Callable[[pd.DataFrame, Figure], None]":
     """A function that draws a bar for each cell, with its deviation and the paper's.
-
     `label` names the places of the horizontal axis, `group` the bars of each place, and
     `panel` the axes. Drawn are the cells that have values of `only`, one or several.
     """

@@ -26,7 +26,15 @@ from sklearn.metrics import accuracy_score, balanced_accuracy_score, roc_auc_sco
 from sklearn.model_selection import train_test_split
 
 from experiments._du import make_booster, make_rules
-from experiments.common import bars, find_data_file, seed_of, summarize_beside
+from experiments.common import (
+    bars,
+    find_data_file,
+    fit_by_eras,
+    respond,
+    rows_of,
+    seed_of,
+    summarize_beside,
+)
 from sklearn_era.effects import GroupDRO
 from sklearn_era.ensemble import JustTrainTwice
 from sklearn_era.metrics import era_scores
@@ -73,9 +81,7 @@ def run(data_dir: Path | None, n_runs: int, quick: bool) -> pd.DataFrame:
     ):
         measures = _measure(name, question, *tables[data], number, quick)
         case = {"model": name, "data": data, "question": question, "run": number}
-        rows += [
-            {**case, "measure": m, "value": value} for m, value in measures.items()
-        ]
+        rows += rows_of(measures, "measure", **case)
     by = ["model", "data", "question", "measure"]
     runs = pd.DataFrame(rows)
     table = summarize_beside(runs, by=by, reference="gain", paper=PAPER)
@@ -136,9 +142,8 @@ def _measure(
         if quick:
             train = train[::3]
         model = _make_model(name, number, quick)
-        eras = {} if name == NOBODY else {"eras": groups[train]}
-        model.fit(X.iloc[train], y[train], **eras)
-        predicted[test] = model.predict_proba(X.iloc[test])[:, 1]
+        fit_by_eras(model, X.iloc[train], y[train], groups[train])
+        predicted[test] = respond(model, X.iloc[test])
     tested = ~np.isnan(predicted)
     y, p, groups = y[tested], predicted[tested], groups[tested]
     accuracies = era_scores(y, p > 0.5, eras=groups, metric=accuracy_score)

@@ -8,7 +8,6 @@ published notebook for these arrays has besides: all columns for each tree, and 
 leaves. docs/papers/era-splitting.md has the results, and how they are chosen.
 """
 
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -72,23 +71,23 @@ def _search(data: Bunch, configurations: list[dict], seed: int) -> list[dict]:
     held_out = np.isin(data.eras_train, rng.permutation(eras)[:_N_HELD_OUT])
     X, y, era = data.X_train, data.y_train, data.eras_train
 
-    def scores(drawn: dict, criterion: str) -> dict[str, float]:
+    def scores(criterion: str, drawn: dict) -> dict[str, float]:
         model = delise.fit(criterion, drawn, (X, y, era), seed)
         test = _accuracy(model.predict(data.X_test), data.y_test)
         training = _accuracy(model.predict(X), y)
         names = delise.TEST, delise.TRAINING, delise.GAP
         return dict(zip(names, (test, training, training - test), strict=True))
 
-    def on_held_out(drawn: dict, criterion: str) -> float:
+    def on_held_out(criterion: str, drawn: dict) -> float:
         rows = X[~held_out], y[~held_out], era[~held_out]
         model = delise.fit(criterion, drawn, rows, seed)
         return _accuracy(model.predict(X[held_out]), y[held_out])
 
-    rows = []
-    for criterion in delise.CRITERIA:
-        own: Any = [partial(of, criterion=criterion) for of in (scores, on_held_out)]
-        rows += delise.choose(configurations, *own, criterion=criterion)
-    return rows
+    return [
+        row
+        for criterion in delise.CRITERIA
+        for row in delise.choose(criterion, configurations, scores, on_held_out)
+    ]
 
 
 def _accuracy(predicted: NDArray[np.float64], y: NDArray[np.number]) -> float:

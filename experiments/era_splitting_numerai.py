@@ -19,7 +19,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from experiments import _era_splitting as delise
-from experiments.common import bars, find_data_file, summarize
+from experiments.common import bars, find_data_file, rows_of, summarize
 from sklearn_era.environments import time_blocks
 from sklearn_era.metrics import era_scores
 from sklearn_era.numerai.data import EraFile, read_features, read_rows
@@ -116,16 +116,13 @@ def _one_run(data: Rows, number: int, quick: bool) -> list[dict]:
     cases += [("directional", n) for n in (N_GROUPS[:2] if quick else N_GROUPS)]
     rows = []
     for criterion, n_eras in cases:
-        cell: dict[str, Any] = {"criterion": criterion}
-        cell["eras"] = f"{n_eras} eras" if n_eras else POOLED
-        scores = partial(_scores, criterion, n_eras=n_eras, data=data, tested=4)
-        held_out = partial(_held_out, criterion, n_eras=n_eras, data=data)
-        rows += delise.choose(configurations, scores, held_out, **cell)
+        eras = f"{n_eras} eras" if n_eras else POOLED
+        scores = partial(_scores, n_eras=n_eras, data=data, tested=4)
+        held_out = partial(_held_out, n_eras=n_eras, data=data)
+        rows += delise.choose(criterion, configurations, scores, held_out, eras=eras)
         if n_eras in (0, 4):
-            rows += [
-                {**cell, "chosen": BENCHMARK, "score": score, "value": value}
-                for score, value in scores(benchmark).items()
-            ]
+            cell = {"criterion": criterion, "eras": eras, "chosen": BENCHMARK}
+            rows += rows_of(scores(criterion, benchmark), "score", **cell)
     return rows
 
 

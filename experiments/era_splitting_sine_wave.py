@@ -66,15 +66,15 @@ def _one_run(number: int, options: dict[str, Any], quick: bool) -> list[dict]:
     known = np.mean((data.y_test - data.signal_test - level) ** 2)
     case = {"criterion": ORACLE, "chosen": "", "score": delise.TEST}
     rows = [{**case, "value": float(known)}]
+    given = {"data": data, "seed": number}
+    score, held_out = partial(_scores, **given), partial(_held_out_error, **given)
     for criterion in delise.CRITERIA:
-        given = {"criterion": criterion, "data": data, "seed": number}
-        score, held_out = partial(_scores, **given), partial(_held_out_error, **given)
-        rows += delise.choose(configurations, score, held_out, -1, criterion=criterion)
+        rows += delise.choose(criterion, configurations, score, held_out, -1)
     return rows
 
 
 def _held_out_error(
-    configuration: dict, criterion: str, data: Bunch, seed: int
+    criterion: str, configuration: dict, data: Bunch, seed: int
 ) -> float:
     """The mean error in each training era of a model that has not seen it."""
     errors = []
@@ -87,7 +87,7 @@ def _held_out_error(
 
 
 def _scores(
-    configuration: dict, criterion: str, data: Bunch, seed: int
+    criterion: str, configuration: dict, data: Bunch, seed: int
 ) -> dict[str, float]:
     """The paper's scores, and the error of the shape, where shift and noise are out."""
     train = data.X_train, data.y_train, data.eras_train

@@ -32,12 +32,11 @@ from scipy.stats import false_discovery_control, norm
 from sklearn.base import clone, is_classifier
 from sklearn.metrics import get_scorer
 
-from experiments._natural_eras_controls import predict
 from experiments._natural_eras_data import FILES, SCENARIOS, Table
 from experiments._natural_eras_fresh import FRESH
-from experiments._natural_eras_measure import load, score_rows, splits, thinned
+from experiments._natural_eras_measure import Split, load, score_rows, thinned
 from experiments._natural_eras_raw import RAW
-from experiments.common import bars, seed_of, summarize
+from experiments.common import bars, respond, seed_of, summarize
 from experiments.natural_eras import booster
 from sklearn_era._eras import EncodedEras, encode_eras
 from sklearn_era._tables.columns import read_columns
@@ -156,7 +155,6 @@ def select(
     model: Any, X: NDArray, y: NDArray, eras: NDArray, are_ordered: bool, seed: int
 ) -> Selection:
     """Rank features, and score a model without the last ones, in eras left out.
-
     Features that turn come last, by `era_stability`, and others in the order of their
     mean importance in eras left out. The last 1, 2, 4, 8 and so on are dropped; in each
     fold features are ranked anew by the eras trained on.
@@ -206,19 +204,16 @@ def _rank(
 
 
 def score_columns(name: str, data_dir: Path | None, n_rows: int) -> list[dict]:
-    """Score a booster on curated columns and raw ones, with each selection.
-
-    By one split of five or six.
+    """Score a booster on curated columns and raw ones, with each selection. By one
+    split of five or six.
     """
     rows = []
     for columns, scenario in (("curated", SCENARIOS[name]), ("raw", RAW[name])):
-        table = scenario.load(data_dir)
         seed = seed_of("features that turn", name, 0)
-        train, test = next(splits(scenario, table.eras))
-        train = thinned(train, table.eras, n_rows, seed)
-        test = thinned(test, table.eras, ROWS_TO_TEST, seed)
+        table = Split(scenario, 0, data_dir, seed, n_rows)
+        train, test = table.train, thinned(table.test, table.eras, ROWS_TO_TEST, seed)
         X, y, model = table.X[train], table.y[train], booster()(scenario.task, seed)
-        found = select(model, X, y, table.eras[train], scenario.kind == "time", seed)
+        found = select(model, X, y, table.eras[train], not table.is_of_groups, seed)
         everything = found.kept[0]
         for selection, kept in {
             "all": everything,
@@ -227,7 +222,7 @@ def score_columns(name: str, data_dir: Path | None, n_rows: int) -> list[dict]:
             "by 2 errors": found.choose(2),
         }.items():
             fitted = clone(model).fit(X[:, kept], y)
-            predicted = predict(scenario.task, fitted, table.X[test][:, kept])
+            predicted = respond(fitted, table.X[test][:, kept])
             score = score_rows(scenario.task, table.y[test], predicted)
             case = {"table": name, "columns": columns, "selection": selection}
             rows.append({**case, "score": score})

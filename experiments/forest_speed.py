@@ -23,12 +23,12 @@ import numpy as np
 import pandas as pd
 import sklearn.ensemble
 from numpy.typing import NDArray
-from sklearn.utils.validation import has_fit_parameter
 
 from experiments.common import (
     ExperimentError,
     bars,
     coverage_of_papers,
+    fit_by_eras,
     kind_of,
     seed_of,
 )
@@ -139,7 +139,6 @@ def _forests(task: str, limits: dict[str, Any], n_trees: int) -> dict[str, Any]:
 
 def beside_peer(shape: tuple[int, int], n_trees: int, n_runs: int) -> list[dict]:
     """Fit the preset, and time-robust-forest, one tree for all, where that is there.
-
     Without the environment variable there is a warning, and no row.
     """
     python = os.environ.get(PEER_VARIABLE)
@@ -185,9 +184,8 @@ def _fastest(
     fastest = dict.fromkeys(forests, np.inf)
     for _ in range(n_runs):
         for name, forest in forests.items():
-            known = {"eras": eras} if has_fit_parameter(forest, "eras") else {}
             start = time.perf_counter()
-            forest.fit(X, y, **known)
+            fit_by_eras(forest, X, y, eras)
             fastest[name] = min(fastest[name], time.perf_counter() - start)
     return fastest
 

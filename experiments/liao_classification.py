@@ -6,10 +6,12 @@ see `_liao.COVERAGE`. IRM and REx are linear models here, at three penalties eac
 not the paper's networks, beside which they stand.
 """
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from experiments import _liao as liao
 from experiments._paper_data import make_liao_classification
@@ -17,9 +19,6 @@ from experiments.common import bars, seed_of, summarize
 
 TITLE = "Liao et al. (2024), tables 1 and 3: synthetic classes, accuracy in %"
 N_RUNS = 5
-
-DIMENSIONS = (2, 5, 10, 20)
-N_ROWS = 1000
 
 ACCURACY = "accuracy"
 ABOVE = "points above RF"
@@ -45,15 +44,7 @@ PAPER |= {
     for (d, model, score), value in PAPER.items()
     if score == ACCURACY and model.startswith("IRF")
 }
-CASES = (
-    liao.Case(0),
-    liao.Case(liao.COVERAGE_ALONE, coverage=liao.EVERY_ERA),
-    *(
-        liao.Case(penalty, coverage=rule)
-        for rule in liao.COVERAGE
-        for penalty in liao.PENALTIES
-    ),
-)
+CASES = liao.cases_of([*liao.COVERAGE])
 
 draw = bars("dimension", "model", "coverage", score=ACCURACY)
 
@@ -62,7 +53,7 @@ def run(data_dir: Path | None, n_runs: int, quick: bool) -> pd.DataFrame:
     """Measure the tables; `quick` has d = 2, and 5 trees on 200 rows an era."""
     rows = [
         {"dimension": f"d={d}", **row}
-        for d in ((2,) if quick else DIMENSIONS)
+        for d in ((2,) if quick else liao.DIMENSIONS)
         for number in range(n_runs)
         for row in _one_run(d, number, quick)
     ]
@@ -71,24 +62,21 @@ def run(data_dir: Path | None, n_runs: int, quick: bool) -> pd.DataFrame:
     return summarize(pd.DataFrame(rows), by=by, paper=PAPER, paper_by=of_paper)
 
 
-def _one_run(d: int, number: int, quick: bool) -> list[dict]:
+def _one_run(d: int, number: int, quick: bool) -> Iterator[dict]:
     """Every model, fitted to the same data."""
     data = make_liao_classification(
         n_features=d,
-        n_samples_per_era=200 if quick else N_ROWS,
+        n_samples_per_era=200 if quick else liao.N_ROWS,
         random_state=seed_of("data", d, number),
     )
     n_trees = 5 if quick else liao.N_TREES
-    rows = []
-    for names, predicted, forest in liao.synthetic_models(
-        data, True, CASES, number, quick, n_estimators=n_trees
-    ):
-        values = {ACCURACY: 100 * float(np.mean(predicted == data.y_test))}
-        if names["model"] == liao.RANDOM_FOREST:
-            baseline = values[ACCURACY]
-        else:
-            values[ABOVE] = values[ACCURACY] - baseline
-        if forest is not None:
-            values |= liao.importances(forest, d)
-        rows += [{**names, "score": score, "value": values[score]} for score in values]
-    return rows
+    return liao.synthetic_rows(
+        data, True, CASES, _scores, number, quick, n_estimators=n_trees
+    )
+
+
+def _scores(predicted: NDArray, y: NDArray, of_rf: NDArray) -> dict[str, float]:
+    """The accuracy and, but for RF itself, the points above that of RF."""
+    accuracy, of_forest = (100 * float(np.mean(p == y)) for p in (predicted, of_rf))
+    above = {} if predicted is of_rf else {ABOVE: accuracy - of_forest}
+    return {ACCURACY: accuracy, **above}

@@ -34,13 +34,7 @@ DEPTHS = (10, 15, 20)
 N_TREES_TUNED = 10
 MEAN = "mean of all"
 CASES = (
-    liao.Case(0),
-    liao.Case(liao.COVERAGE_ALONE, coverage=liao.EVERY_ERA),
-    *(
-        liao.Case(penalty, statistic, liao.EVERY_ERA)
-        for statistic in ("effect", "changing_rate")
-        for penalty in liao.PENALTIES
-    ),
+    *liao.cases_of(statistics=("effect", "changing_rate")),
     liao.Case(liao.PENALTIES[-1], "changing_rate", liao.ANY_ERA),
 )
 

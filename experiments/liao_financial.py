@@ -51,23 +51,11 @@ PAPER = {
     ("3", CHOSEN, GIVEN): 54.27,
 }
 # Those of the numbers alone, and of the sector too.
-CASES = (
-    liao.Case(0),
-    liao.Case(liao.COVERAGE_ALONE, eras=MADE, coverage=liao.EVERY_ERA),
-    *(
-        liao.Case(penalty, eras=MADE, coverage=liao.EVERY_ERA)
-        for penalty in liao.PENALTIES
-    ),
-)
-MORE_CASES = (
-    *(
-        liao.Case(penalty, eras=MADE, coverage=liao.ANY_ERA)
-        for penalty in liao.PENALTIES
-    ),
-    *(
-        liao.Case(penalty, eras=GIVEN, coverage=liao.EVERY_ERA)
-        for penalty in liao.PENALTIES
-    ),
+CASES = liao.cases_of(eras=MADE)
+MORE_CASES = tuple(
+    liao.Case(penalty, eras=eras, coverage=coverage)
+    for eras, coverage in ((MADE, liao.ANY_ERA), (GIVEN, liao.EVERY_ERA))
+    for penalty in liao.PENALTIES
 )
 
 draw = bars("eras", "model", "columns", scenario="1", coverage=["", liao.EVERY_ERA])

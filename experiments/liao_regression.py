@@ -7,10 +7,12 @@ runs. The paper's trees split down to single rows, and its penalty is the varian
 in `liao_classification`.
 """
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from experiments import _liao as liao
 from experiments._paper_data import make_liao_regression
@@ -19,8 +21,6 @@ from experiments.common import bars, seed_of, summarize
 TITLE = "Liao et al. (2024), tables 2 and 3: synthetic numbers, MSE by that of RF"
 N_RUNS = 5
 
-DIMENSIONS = (2, 5, 10, 20)
-N_ROWS = 1000
 LEAVES = (1, 10)
 
 RATIO = "MSE ratio"
@@ -41,16 +41,7 @@ _TABLE_3 = {
     20: ((8.31, 3.42), (8.21, 3.27), (9.54, 2.16), (10.49, 1.03)),
 }
 PAPER = liao.paper_of(RATIO, _MODELS, _TABLE_2, _TABLE_3)
-CASES = (
-    liao.Case(0),
-    liao.Case(liao.COVERAGE_ALONE, coverage=liao.EVERY_ERA),
-    *(
-        liao.Case(penalty, statistic, rule)
-        for statistic in ("effect", "changing_rate")
-        for rule in (liao.EVERY_ERA, liao.ANY_ERA)
-        for penalty in liao.PENALTIES
-    ),
-)
+CASES = liao.cases_of([*liao.COVERAGE], ("effect", "changing_rate"))
 
 draw = bars(
     "dimension",
@@ -66,7 +57,7 @@ def run(data_dir: Path | None, n_runs: int, quick: bool) -> pd.DataFrame:
     """Measure the tables; `quick` has d = 2, and 3 trees on 100 rows an era."""
     rows = [
         {"dimension": f"d={d}", "leaf": f"{leaf} row{'s' * (leaf > 1)}", **row}
-        for d in ((2,) if quick else DIMENSIONS)
+        for d in ((2,) if quick else liao.DIMENSIONS)
         for leaf in LEAVES
         for number in range(n_runs)
         for row in _one_run(d, leaf, number, quick)
@@ -76,25 +67,20 @@ def run(data_dir: Path | None, n_runs: int, quick: bool) -> pd.DataFrame:
     return summarize(pd.DataFrame(rows), by=by, paper=PAPER, paper_by=of_paper)
 
 
-def _one_run(d: int, leaf: int, number: int, quick: bool) -> list[dict]:
-    """Every model, fitted to the same data."""
+def _one_run(d: int, leaf: int, number: int, quick: bool) -> Iterator[dict]:
+    """Every model, fitted to the same data; importances are of table 3's trees."""
     data = make_liao_regression(
         n_features=d,
-        n_samples_per_era=100 if quick else N_ROWS,
+        n_samples_per_era=100 if quick else liao.N_ROWS,
         random_state=seed_of("data", d, number),
     )
     settings = {"n_estimators": 3 if quick else liao.N_TREES, "min_samples_leaf": leaf}
-    rows = []
-    for names, predicted, forest in liao.synthetic_models(
-        data, False, CASES, number, quick, has_others=leaf == 1, **settings
-    ):
-        error = np.mean((predicted - data.y_test) ** 2)
-        if names["model"] == liao.RANDOM_FOREST:
-            baseline = error
-            continue
-        values = {RATIO: float(error / baseline)}
-        if forest is not None and leaf == 1:
-            # Table 3's trees.
-            values |= liao.importances(forest, d)
-        rows += [{**names, "score": score, "value": values[score]} for score in values]
-    return rows
+    return liao.synthetic_rows(
+        data, False, CASES, _ratio, number, quick, has_all=leaf == 1, **settings
+    )
+
+
+def _ratio(predicted: NDArray, y: NDArray, of_rf: NDArray) -> dict[str, float]:
+    """The ratio of errors, but for RF itself."""
+    error, of_forest = (float(np.mean((p - y) ** 2)) for p in (predicted, of_rf))
+    return {} if predicted is of_rf else {RATIO: error / of_forest}

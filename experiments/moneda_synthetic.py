@@ -12,7 +12,7 @@ a figure, results. All copies of a row are in one fold: else the training folds 
 have most rows of the test fold, and trees that learn them by heart would be chosen.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -24,10 +24,16 @@ from sklearn.metrics import roc_auc_score
 from sklearn.model_selection import GroupKFold
 from sklearn.tree import DecisionTreeClassifier
 from sklearn.utils import Bunch
-from sklearn.utils.validation import has_fit_parameter
 
 from experiments._paper_data import make_moneda_drift
-from experiments.common import RULE_OF_PAPERS, bars, seed_of, summarize
+from experiments.common import (
+    RULE_OF_PAPERS,
+    bars,
+    fit_by_eras,
+    respond,
+    seed_of,
+    summarize,
+)
 from sklearn_era.criteria import TimeRobust
 from sklearn_era.ensemble import EraForestClassifier
 from sklearn_era.metrics import era_scores
@@ -81,10 +87,10 @@ def run(data_dir: Path | None, n_runs: int, quick: bool) -> pd.DataFrame:
     rows: list[dict] = []
     for name, number in product((SHIFT, NO_SHIFT), range(n_runs)):
         for chosen, model, tree, data in _trees(name, number, candidates):
-            predict = _fit(tree, data.X_train, data.y_train, data.eras_train)
+            fit_by_eras(tree, data.X_train, data.y_train, data.eras_train)
             case = {"data": name, "chosen": chosen, "model": model, "run": number}
             for part, of in {"training": "train", "holdout": "test"}.items():
-                auc = roc_auc_score(data[f"y_{of}"], predict(data[f"X_{of}"]))
+                auc = roc_auc_score(data[f"y_{of}"], respond(tree, data[f"X_{of}"]))
                 rows.append({**case, "part": part, "auc": auc})
     by = ["data", "chosen", "model", "part"]
     return summarize(pd.DataFrame(rows), by=by, value="auc", paper=PAPER)
@@ -126,10 +132,9 @@ def _bootstrap(data: Bunch, number: int) -> tuple[Bunch, NDArray[np.int64]]:
 def _tree(
     model: str, depth: int, gini_decrease: float, rows: int, seed: int, **limits: int
 ) -> Any:
-    """A tree that keeps `rows` of each period on both sides of a split.
-
-    The decision tree knows no periods: of the two together it keeps twice as many,
-    unless it has other `limits`.
+    """A tree that keeps `rows` of each period on both sides of a split. The decision
+    tree knows no periods: of the two together it keeps twice as many, unless it has
+    other `limits`.
     """
     if model == DECISION_TREE:
         return DecisionTreeClassifier(
@@ -155,14 +160,6 @@ def _tree(
     )
 
 
-def _fit(
-    tree: Any, X: NDArray[np.float64], y: NDArray[np.int64], eras: NDArray[np.int64]
-) -> Callable[[NDArray[np.float64]], NDArray[np.float64]]:
-    """Fit, and return what gives the probability of the positive class."""
-    tree.fit(X, y, **({"eras": eras} if has_fit_parameter(tree, "eras") else {}))
-    return lambda rows: tree.predict_proba(rows)[:, 1]
-
-
 def _choose(
     model: str, candidates: list[tuple[int, float, int]], data: Bunch, original: NDArray
 ) -> Iterator[tuple[str, tuple[int, float, int]]]:
@@ -176,7 +173,7 @@ def _choose(
         by_period.append([])
         for candidate in candidates:
             tree = _tree(model, *candidate, seed=0)
-            p = _fit(tree, X[train], y[train], eras[train])(X[test])
+            p = respond(fit_by_eras(tree, X[train], y[train], eras[train]), X[test])
             pooled[-1].append(roc_auc_score(y[test], p))
             of_periods = era_scores(y[test], p, eras=eras[test], metric=roc_auc_score)
             by_period[-1].append(of_periods.scores)

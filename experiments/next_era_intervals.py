@@ -32,8 +32,8 @@ from experiments._natural_eras_data import (
     check_files,
 )
 from experiments._natural_eras_fresh import FRESH
-from experiments._natural_eras_measure import load, splits, thinned
-from experiments.common import bars, kind_of, measure_cells, seed_of
+from experiments._natural_eras_measure import Split, thinned
+from experiments.common import bars, kind_of, measure_cells, respond, seed_of
 from experiments.natural_eras import booster
 from sklearn_era import calibration
 from sklearn_era.calibration import (
@@ -82,12 +82,10 @@ def _measure(
     split: int, scenario: str, scenarios: Mapping[str, Scenario], data_dir: Path | None
 ) -> list[dict]:
     """Rows of a split: coverage and size by method and era, and calibration."""
-    source = scenarios[scenario]
-    X, y, eras, _ = load(source, data_dir)
-    train, test = list(splits(source, eras))[split]
-    seed = seed_of("next era", scenario, split)
-    train = thinned(train, eras, _MOST_ROWS, seed)
-    test = thinned(test, eras, _MOST_ROWS, seed + 1)
+    source, seed = scenarios[scenario], seed_of("next era", scenario, split)
+    data = Split(source, split, data_dir, seed, _MOST_ROWS)
+    X, y, eras, train = data.X, data.y, data.eras, data.train
+    test = thinned(data.test, eras, _MOST_ROWS, seed + 1)
     labels, counts = np.unique(eras[test], return_counts=True)
     test = test[np.isin(eras[test], labels[counts >= _LEAST_ROWS])]
     if test.size == 0:
@@ -139,7 +137,7 @@ def _calibrations(
     models = {"plain": ours.estimator_, "by era": ours, "sigmoid": stock}
     rows = []
     for name, one in models.items():
-        p = one.predict_proba(X[test])[:, 1]
+        p = respond(one, X[test])
         losses = era_scores(y[test], p, eras=eras[test], metric=log_loss, labels=[0, 1])
         found = era_calibration(y[test], p, eras=eras[test])
         values = (losses.mean(), found.typical["level"], found.typical["slope"])

@@ -38,7 +38,7 @@ from experiments._natural_eras_data import (
 )
 from experiments._natural_eras_fresh import FRESH
 from experiments._next_era_data import OUT_OF_ERA, PLAIN, TEST, TUNED, collect
-from experiments.common import bars, seed_of, summarize
+from experiments.common import bars, make_autoregressive, seed_of, summarize
 from sklearn_era.metrics import EraScoreForecast
 
 TITLE = "Scores of the next era inside their intervals, in %"
@@ -78,9 +78,7 @@ def _simulate(kind: str, n_eras: int, spread: float, run: int) -> list[dict]:
     for _ in range(100):
         errors = np.sqrt(rng.gamma(4, 1 / 4, n_eras + 1)) * has_errors
         effects = rng.normal(size=n_eras + 1)
-        for era in times[1:]:
-            effects[era] *= np.sqrt(1 - rho**2)
-            effects[era] += rho * effects[era - 1]
+        make_autoregressive(effects, rho)
         exact = spread * effects + slope * times
         scores = exact + errors * rng.normal(size=n_eras + 1)
         forecast = EraScoreForecast().fit(
@@ -192,9 +190,8 @@ def run(
     cache: Path | None = None,
     n_jobs: int | None = None,
 ) -> pd.DataFrame:
-    """Measure both parts; `quick` has one size, and a split of two scenarios.
-
-    See `tabulate`.
+    """Measure both parts; `quick` has one size, and a split of two scenarios. See
+    `tabulate`.
     """
     check_files(data_dir)
     scenarios = QUICK if quick else SCENARIOS | FRESH
@@ -204,10 +201,9 @@ def run(
 
 
 def tabulate(drawn: pd.DataFrame, natural: pd.DataFrame) -> pd.DataFrame:
-    """Mean shares inside, in %, widths and gaps, a row for each cell and number.
-
-    Widths of drawn scores are in those of the oracle. Those of natural ones, and how
-    far scores are above what was expected, are in standard deviations of the scores in
+    """Mean shares inside, in %, widths and gaps, a row for each cell and number. Widths
+    of drawn scores are in those of the oracle. Those of natural ones, and how far
+    scores are above what was expected, are in standard deviations of the scores in
     training; sets, which are the runs, count the same.
     """
     by = ["part", "cell", "model", "way", "level"]

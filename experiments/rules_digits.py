@@ -23,7 +23,6 @@ N_RUNS = 5
 
 N_COMPONENTS = 20
 PENALTIES = (1.0, 3.0, 10.0)
-PARTS = ("train", "test", "ood")
 PAPER = {(du.SKLEARN, "ood"): 0.5004}
 
 draw = bars("part", "model")
@@ -48,10 +47,7 @@ def run(data_dir: Path | None, n_runs: int, quick: bool) -> pd.DataFrame:
                 models.append((name, model, {"groups": digits}))
         for name, model, arguments in models:
             model.fit(data.X_train, data.y_train, **arguments)
-            rows += [
-                {"run": number, "model": name, "part": part, "value": value}
-                for part, value in du.accuracies(model, data, PARTS).items()
-            ]
+            rows += du.accuracies(model, du.parts_of(data), run=number, model=name)
     return du.summarize_rules(rows, ["model", "part"], PAPER)
 
 

@@ -9,6 +9,7 @@ which more rules speak for what the first one has found. λ is that of the graph
 """
 
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,6 @@ import networkx as nx
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
-from sklearn.base import ClassifierMixin
 from sklearn.utils import Bunch
 
 from experiments import _du as du
@@ -109,28 +109,21 @@ def _example(number: int, quick: bool) -> Iterator[dict]:
     data = make_anticausal_intervention(seed_of("example", number))
     seed, penalties = seed_of("rules", number), _penalties(data)
     parts = _parts(data)
-
-    def accuracies(model: ClassifierMixin, name: str, steps: str) -> Iterator[dict]:
-        case = {"run": number, "model": name, "table": ACCURACIES, "steps": steps}
-        for part, (X, y) in parts.items():
-            value = model.score(X, y)
-            yield {**case, "part": part, "measure": "accuracy", "value": value}
-
+    accuracies = partial(
+        du.accuracies, parts=parts, run=number, table=ACCURACIES, measure="accuracy"
+    )
     for steps, learning_rate in STEPS.items():
         models = du.graph_models(
             penalties, SCALES, seed, quick, learning_rate=learning_rate
         )
         for name, model in models.items():
             model.fit(data.X_train, data.y_train)
-            yield from accuracies(model, name, steps)
-            tables = {
-                part: model.rule_table(*parts[part])
-                for part in ("train", "test", "minority")
-            }
+            yield from accuracies(model, model=name, steps=steps)
+            named = ("train", "test", "minority")
+            tables = {part: model.rule_table(*parts[part]) for part in named}
             case = {"run": number, "model": name}
             for rule, by in BEST.items():
-                best = du.best_rules(tables["train"], by)
-                means = du.mean_rates(du.rates_of_rules(tables, best))
+                means = du.mean_rates(du.rates_of_best(tables, by))
                 for part in ("test", "minority"):
                     fall = means["train", "TPR"] - means[part, "TPR"]
                     means[part, "fall of TPR"] = fall
@@ -138,11 +131,10 @@ def _example(number: int, quick: bool) -> Iterator[dict]:
                 for (part, measure), value in means.items():
                     yield {**names, "part": part, "measure": measure, "value": value}
             if number == 0 and learning_rate < 1:
-                best = du.best_rules(tables["train"], "coefficient")
-                for row in du.rates_of_rules(tables, best):
+                for row in du.rates_of_best(tables, "coefficient"):
                     yield {**case, "table": RULES, **row}
     model = du.make_sklearn(seed, quick=quick).fit(data.X_train, data.y_train)
-    yield from accuracies(model, du.SKLEARN, "")
+    yield from accuracies(model, model=du.SKLEARN, steps="")
 
 
 def _realization(

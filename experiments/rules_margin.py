@@ -45,7 +45,6 @@ MARGIN, COWS = "small invariant margin", "cows versus camels"
 SCRAMBLED = ", scrambled"
 RULES = "rules of the first run, with or, largest coefficients"
 MEAN_RATES = "five such rules (table III)"
-PARTS = ("train", "test", "ood")
 
 VARIANCE = "variance of score, cells"
 BOOSTER = "booster"
@@ -111,15 +110,13 @@ def run(data_dir: Path | None, n_runs: int, quick: bool) -> pd.DataFrame:
     for case in (CASES[0], CASES[-1]) if quick else CASES:
         for number in range(n_runs):
             data = case.make(number)
+            parts = du.parts_of(data)
             seed = seed_of("rules", number)
             names = {"run": number, "data": case.data, "eras": f"K = {case.n_eras}"}
             for model_name, model, arguments in _models(case, data, seed, quick):
                 # Where its first classifier is right, JustTrainTwice is the booster.
                 model.fit(data.X_train, data.y_train, **arguments)
-                rows += [
-                    {**names, "model": model_name, "part": part, "value": value}
-                    for part, value in du.accuracies(model, data, PARTS).items()
-                ]
+                rows += du.accuracies(model, parts, model=model_name, **names)
             if case == CASES[0]:
                 found = _rules(data, seed, quick, show=number == 0)
                 rows += [{**names, **row} for row in found]
@@ -192,16 +189,15 @@ def _rules(
     data: Bunch, seed: int, quick: bool, *, show: bool
 ) -> Iterator[dict[str, Any]]:
     """Rates of the best rules with *or*, plain and with the graph term, or their mean.
-
     Each rule has rows of its own with `show`.
     """
+    parts = du.parts_of(data)
     penalties = feature_penalties(data.X_train, data.y_train, data.is_invariant)
     models = du.graph_models(penalties, SCALES, seed, quick, disjunctions=True)
     for name, model in models.items():
         model.fit(data.X_train, data.y_train)
-        tables = {p: model.rule_table(data[f"X_{p}"], data[f"y_{p}"]) for p in PARTS}
-        best = du.best_rules(tables["train"], "coefficient")
-        rates = du.rates_of_rules(tables, best)
+        tables = {p: model.rule_table(X, y) for p, (X, y) in parts.items()}
+        rates = du.rates_of_best(tables, "coefficient")
         rows = [{**row, "part": f"{row['part']} {row['measure']}"} for row in rates]
         for (part, measure), value in du.mean_rates(rates).items():
             case = {"model": name, "data": MEAN_RATES, "part": f"{part} {measure}"}

@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from experiments.common import bars, seed_of, summarize
+from experiments.common import bars, make_autoregressive, seed_of, summarize
 from sklearn_era.metrics._mean_errors import mean_and_error
 from sklearn_era.model_selection._search_errors import mean_and_safe_error
 
@@ -35,9 +35,7 @@ def draw_differences(
     if isinstance(rho, str):
         values += np.repeat(rng.normal(size=(n, n_folds)), n_eras, axis=1)
     else:
-        for era in range(1, n_all):
-            values[:, era] *= np.sqrt(1 - rho**2)
-            values[:, era] += rho * values[:, era - 1]
+        make_autoregressive(values, rho)
     differences = np.full((n, n_folds, n_all), np.nan)
     for fold in range(n_folds):
         block = slice(fold * n_eras, (fold + 1) * n_eras)

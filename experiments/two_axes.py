@@ -71,7 +71,7 @@ draw = bars("question", "eras", "table")
 def run(
     data_dir: Path | None, n_runs: int, quick: bool, cache: Path | None = None
 ) -> pd.DataFrame:
-    """"""
+    """`quick` has the simulated table, and few rows."""
     paths = {name: find_data_file(name, data_dir) for name in DATA_FILES}
     cells = (
         {"table": name, "run": number, "size": 300 if quick else 5_000}

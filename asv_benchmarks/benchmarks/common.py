@@ -7,9 +7,10 @@ asv takes every function here for a benchmark whose name starts like one (`time_
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
-from functools import lru_cache
+from functools import lru_cache, partial
 from importlib.util import find_spec
 from time import perf_counter
+from timeit import timeit
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -32,9 +33,8 @@ from sklearn_era.ensemble import (
 
 @dataclass(frozen=True)
 class Task:
-    """Training rows, and the number of trees to train.
-
-    Integers have the shape of Numerai's; floats are for trees with default parameters.
+    """Training rows, and the number of trees to train. Integers have the shape of
+    Numerai's; floats are for trees with default parameters.
     """
 
     n_rows: int = 1_000_000
@@ -281,18 +281,16 @@ def interleave_predictions(
     """Time predictions for the training rows in turns, with a model of each learner."""
     data = make_data(task)
     X = LAYOUTS[layout](data.X)
-    timings = []
     with limit_threads(n_threads):
         models = [learner.fit(data, task.n_trees) for learner in learners]
-        seconds = np.full((repeats, len(models)), np.inf)
-        for turn in seconds:
-            for i, model in enumerate(models):
-                start = perf_counter()
-                model.predict(X)
-                turn[i] = perf_counter() - start
-    for model, least in zip(models, seconds.min(axis=0), strict=True):
-        timings.append(Timing(least, mean_leaves(model)))
-    return timings
+        seconds = fastest([partial(model.predict, X) for model in models], repeats)
+    return [Timing(s, mean_leaves(x)) for s, x in zip(seconds, models, strict=True)]
+
+
+def fastest(calls: Sequence[Callable[[], Any]], repeats: int) -> np.ndarray:
+    """Return the seconds of the fastest of all repeats of each call, in turns."""
+    seconds = [[timeit(call, number=1) for call in calls] for _ in range(repeats)]
+    return np.min(seconds, axis=0)
 
 
 class Timing(NamedTuple):
@@ -314,7 +312,6 @@ def interleave(
     n_threads: int | None = None,
 ) -> list[Timing]:
     """Time learners in turns (A B A B ...), so that a slow minute slows each of them.
-
     The fastest fit of each learner counts.
     """
     for learner in learners:

@@ -1,7 +1,6 @@
 """Fit and predict of the histogram gradient boosting regressor."""
 
 import os
-import timeit
 from dataclasses import replace
 from functools import partial
 
@@ -18,6 +17,7 @@ from .common import (
     SKLEARN,
     Task,
     era_learner,
+    fastest,
     interleave,
     interleave_predictions,
     make_data,
@@ -164,10 +164,7 @@ class Categories:
 
 def best_ratio(*calls):
     """Return the ratio of the best times of two calls, in turn."""
-    seconds = [
-        [timeit.timeit(call, number=1) for call in calls] for _ in range(REPEATS)
-    ]
-    first, second = np.min(seconds, axis=0)
+    first, second = fastest(calls, REPEATS)
     return first / second
 
 

@@ -4,19 +4,17 @@ import numpy as np
 
 from sklearn_era.rules import RuleEnsembleClassifier
 
+from . import ensemble
+
 PENALTIES = ["none", "columns", "variance"]
 
 
-class RulesFit:
+class RulesFit(ensemble.Fit):
     """20 rounds on 20 columns, without a penalty and with one of either kind."""
 
     param_names = ("n_bins", "penalty", "n_rows")
     params = ([8, 32], PENALTIES, [40_000])
     timeout = 600
-    number = 1
-    rounds = 1
-    repeat = (1, 3, 60.0)
-    warmup_time = 0
 
     def setup(self, n_bins, penalty, n_rows):
         rng = np.random.default_rng(0)
@@ -29,8 +27,5 @@ class RulesFit:
         elif penalty == "variance":
             self.model.set_params(variance_penalty=0.1)
 
-    def time_fit(self, *point):
-        self.model.fit(self.X, self.y, eras=self.eras)
-
-    def peakmem_fit(self, *point):
-        self.model.fit(self.X, self.y, eras=self.eras)
+    def fit(self):
+        return self.model.fit(self.X, self.y, eras=self.eras)

@@ -37,6 +37,3 @@ class Row(Protocol):
 
     def measure(self, settings: Settings) -> Result:
         """Measure; raise NotPossibleHere with what the machine lacks."""
-
-
-__all__ = ["NotPossibleHere", "Result", "Row", "Settings"]

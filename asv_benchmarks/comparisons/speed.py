@@ -27,7 +27,7 @@ from .results import NotPossibleHere, Result, Row, Settings
 
 
 class _Ratio(Row):
-    """Our seconds divided by those of a reference."""
+    """Seconds of ours, one or several, divided by those of a reference."""
 
     reference: Learner
 
@@ -37,11 +37,11 @@ class _Ratio(Row):
     def measure(self, settings: Settings) -> Result:
         if not self.reference.is_installed:
             raise NotPossibleHere(f"{self.reference.name} is not installed")
-        ours, reference = self.time(settings)
+        *ours, reference = self.time(settings)
         return Result(
-            f"{ours.seconds / reference.seconds:.2f}",
-            f"{ours.leaves:.1f} / {reference.leaves:.1f}",
-            f"{ours.seconds:.3f} s / {reference.seconds:.3f} s",
+            " | ".join(f"{timing.seconds / reference.seconds:.2f}" for timing in ours),
+            f"{min(timing.leaves for timing in ours):.1f} / {reference.leaves:.1f}",
+            " / ".join(f"{timing.seconds:.3f} s" for timing in (*ours, reference)),
         )
 
 
@@ -78,7 +78,7 @@ BY_DEFAULT = {
 
 
 @dataclass(frozen=True)
-class RatiosByDefault(Row):
+class RatiosByDefault(_Ratio):
     """Times of fits with several criteria over that of scikit-learn's plain fit."""
 
     task: Task
@@ -91,18 +91,10 @@ class RatiosByDefault(Row):
     def case(self, settings: Settings) -> str:
         return str(settings.resize(self.task))
 
-    def measure(self, settings: Settings) -> Result:
-        if not self.reference.is_installed:
-            raise NotPossibleHere(f"{self.reference.name} is not installed")
+    def time(self, settings: Settings) -> list[Timing]:
         learners = [*self.learners.values(), self.reference]
         task = settings.resize(self.task)
-        timings = interleave(learners, task, settings.repeats, settings.n_threads)
-        *ours, plain = timings
-        return Result(
-            " | ".join(f"{timing.seconds / plain.seconds:.2f}" for timing in ours),
-            f"{min(timing.leaves for timing in ours):.1f} / {plain.leaves:.1f}",
-            " / ".join(f"{timing.seconds:.3f} s" for timing in (*ours, plain)),
-        )
+        return interleave(learners, task, settings.repeats, settings.n_threads)
 
 
 @dataclass(frozen=True)

@@ -7,6 +7,11 @@ import logging
 import pytest
 from distributed import Client, LocalCluster
 
+# Dask leaves sockets to the garbage collector.
+IGNORES_LEAKS = pytest.mark.filterwarnings(
+    "ignore::ResourceWarning", "ignore::pytest.PytestUnraisableExceptionWarning"
+)
+
 
 @contextlib.contextmanager
 def make_client(n_workers):

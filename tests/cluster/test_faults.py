@@ -11,18 +11,15 @@ import pandas as pd
 import pytest
 from distributed import Client
 
-from cluster.conftest import make_client
+from cluster.conftest import IGNORES_LEAKS, make_client
 from cluster.test_fit import assert_same, by_era, make_rows, pair
 from helpers.callbacks import Hook
 from sklearn_era.dask import DaskFitError, DaskHistGradientBoostingRegressor
 
 pytestmark = [
     pytest.mark.slow,
-    pytest.mark.filterwarnings(
-        "ignore::ResourceWarning",
-        "ignore::pytest.PytestUnraisableExceptionWarning",
-        "ignore::pytest.PytestUnhandledThreadExceptionWarning",
-    ),
+    IGNORES_LEAKS,
+    pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning"),
 ]
 TIMEOUT = 3
 

@@ -5,6 +5,7 @@ import threading
 import warnings
 from dataclasses import replace
 from itertools import pairwise
+from types import SimpleNamespace
 
 import dask.array as da
 import dask.dataframe as dd
@@ -17,6 +18,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
 from sklearn.ensemble._hist_gradient_boosting.binning import _BinMapper
 
+from cluster.conftest import IGNORES_LEAKS
 from helpers.callbacks import Recorder
 from helpers.criteria import CRITERIA, DEVIATIONS
 from helpers.grids import slow
@@ -25,6 +27,7 @@ from sklearn_era._eras import read_eras
 from sklearn_era.criteria import Directional, Invariant
 from sklearn_era.dask import DaskHistGradientBoostingClassifier as DaskClassifier
 from sklearn_era.dask import DaskHistGradientBoostingRegressor as DaskRegressor
+from sklearn_era.dask import _training
 from sklearn_era.dask._bins import draw_sample
 from sklearn_era.dask._partitions import load_part, summarize
 from sklearn_era.dask._placement import place_units
@@ -34,10 +37,7 @@ from sklearn_era.ensemble import HistGradientBoostingClassifier as Classifier
 from sklearn_era.ensemble import HistGradientBoostingRegressor as Regressor
 from sklearn_era.model_files import load_model, save_model
 
-# Dask leaves sockets to the garbage collector.
-pytestmark = pytest.mark.filterwarnings(
-    "ignore::ResourceWarning", "ignore::pytest.PytestUnraisableExceptionWarning"
-)
+pytestmark = IGNORES_LEAKS
 
 
 def make_rows(n_samples=2000, n_features=6, n_eras=12, seed=0):
@@ -543,3 +543,15 @@ def test_sample_is_that_of_scikit_learn(is_weighted, is_permuted):
     again = _BinMapper(n_bins=256, subsample=None)
     again.fit(np.concatenate(sample).reshape(-1, 1))
     assert_array_equal(again.bin_thresholds_[0], mapper.bin_thresholds_[0])
+
+
+def test_a_worker_keeps_nothing_of_a_fit_that_cannot_begin(monkeypatch):
+    def fail(fit_id, *_):
+        _training._answers[fit_id] = None
+        raise OSError("no worker")
+
+    monkeypatch.setattr(_training, "Lockstep", fail)
+    shard = SimpleNamespace(sample_weight=None, codes=np.zeros(1, np.int32))
+    given = Regressor(), (shard, shard), None, "fit", 0, None, 1, True
+    outcome = _training.train(*given)
+    assert (str(outcome.error), _training._answers) == ("no worker", {})

@@ -3,22 +3,18 @@
 import sys
 import threading
 import time
-from types import SimpleNamespace
 
-import numpy as np
 import pytest
 from distributed import Client, Semaphore
 
+from cluster.conftest import IGNORES_LEAKS
 from cluster.test_faults import at_iteration, collections, model, run
 from cluster.test_fit import make_rows
 from sklearn_era.dask import DaskFitError, _cluster, _training
 from sklearn_era.dask._cluster import Cluster
 from sklearn_era.dask._collective import start_tracker
-from sklearn_era.ensemble import HistGradientBoostingRegressor
 
-pytestmark = pytest.mark.filterwarnings(
-    "ignore::ResourceWarning", "ignore::pytest.PytestUnraisableExceptionWarning"
-)
+pytestmark = [pytest.mark.slow, IGNORES_LEAKS]
 
 
 def fit(client):
@@ -39,7 +35,6 @@ def is_soon(condition):
     return met
 
 
-@pytest.mark.slow
 def test_the_tracker_of_a_fit_whose_tasks_are_not_sent(client, monkeypatch):
     send, seen = Cluster.send, []
 
@@ -56,7 +51,6 @@ def test_the_tracker_of_a_fit_whose_tasks_are_not_sent(client, monkeypatch):
     assert is_soon(lambda: not trackers(client))
 
 
-@pytest.mark.slow
 def test_the_tracker_of_a_client_that_is_gone(client):
     address = min(client.nthreads())
     client.run(start_tracker, "of a client", 2, 1, workers=[address])
@@ -64,7 +58,6 @@ def test_the_tracker_of_a_client_that_is_gone(client):
     assert is_soon(lambda: not trackers(client))
 
 
-@pytest.mark.slow
 def test_the_trackers_of_fits_that_end_well_or_not(client):
     fit(client)
     with pytest.raises(ZeroDivisionError):
@@ -90,7 +83,6 @@ def lock_of(client):
     return Semaphore(name=name, scheduler_rpc=scheduler, loop=client.loop)
 
 
-@pytest.mark.slow
 def test_the_lease_of_a_fit_that_is_interrupted(client, locks, monkeypatch):
     fit(client)
     with monkeypatch.context() as patch:
@@ -110,7 +102,6 @@ def test_the_lease_of_a_fit_that_is_interrupted(client, locks, monkeypatch):
         assert not lock.refresh_leases
 
 
-@pytest.mark.slow
 def test_a_fit_in_a_callback_asks_for_no_lease(client, locks):
     nested = at_iteration(1, lambda: fit(client))
     with pytest.raises(DaskFitError, match="in a callback of another"):
@@ -129,7 +120,6 @@ def held(client, monkeypatch):
         lock.refresh_callback.stop()
 
 
-@pytest.mark.slow
 def test_a_fit_says_that_it_waits_for_another(client, held):
     threading.Timer(2, held.release).start()
     with pytest.warns(UserWarning, match="Another fit runs on this cluster") as caught:
@@ -137,7 +127,6 @@ def test_a_fit_says_that_it_waits_for_another(client, held):
     assert len(caught) == 1
 
 
-@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:Another fit runs")
 def test_a_client_that_is_closed_as_it_waits(client, held):
     waiting = Client(client.scheduler.address, set_as_default=False)
@@ -148,23 +137,9 @@ def test_a_client_that_is_closed_as_it_waits(client, held):
     fit(client)
 
 
-@pytest.mark.slow
 def test_messages_of_others_are_not_read(client, caplog):
     foreign = "text", [1], {"what": "begin"}, {"fit": "another", "what": "end"}
     log = client.log_event
     post = at_iteration(1, lambda: [log(_training.TOPIC, each) for each in foreign])
     assert run(client, post, max_iter=4).n_iter_ == 4
     assert "Error" not in caplog.text
-
-
-def test_what_a_worker_keeps_for_a_fit_that_cannot_begin(monkeypatch):
-    def fail(fit_id, *_):
-        _training._answers[fit_id] = None
-        raise OSError("no worker")
-
-    monkeypatch.setattr(_training, "Lockstep", fail)
-    shard = SimpleNamespace(sample_weight=None, codes=np.zeros(1, np.int32))
-    outcome = _training.train(
-        HistGradientBoostingRegressor(), (shard, shard), None, "fit", 0, None, 1, True
-    )
-    assert (str(outcome.error), _training._answers) == ("no worker", {})

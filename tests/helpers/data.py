@@ -35,9 +35,8 @@ def make_mixed_frame(target="real"):
 
 
 def make_only_category(n_samples: int = 600):
-    """X with a category or a missing value, other categories and a number, and y.
-
-    Each splits the target on its own; y is what trees can reach.
+    """X with a category or a missing value, other categories and a number, and y. Each
+    splits the target on its own; y is what trees can reach.
     """
     rng = np.random.default_rng(0)
     only = np.where(rng.random(n_samples) < 0.5, 0.0, np.nan)
@@ -49,7 +48,6 @@ def make_only_category(n_samples: int = 600):
 
 def two_features(effects, n_repeats=8):
     """Two features of values 0 and 1, in a full factorial design within each era.
-
     `effects` has shape (2, n_eras): half of what a feature adds to the target. With n
     rows an era, the gain of a feature within it is n times the effect squared.
     """

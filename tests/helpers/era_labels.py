@@ -17,6 +17,7 @@ WEEKS = pd.date_range("2023-10-02", periods=AHEAD, freq="7D")
 QUARTERS = pd.period_range("2020Q1", periods=AHEAD, freq="Q")
 NAMES = [f"m{i}" for i in range(AHEAD)]  # m10 before m9 as text
 BERLIN = MONTHS.tz_localize("Europe/Berlin")
+ISO = [week.isocalendar()[:2] for week in WEEKS]  # years and weeks
 
 
 def each(values):
@@ -30,6 +31,10 @@ def of(values):
     return lambda codes: values[codes]
 
 
+def texts(form, values):
+    return each(form.format(*value) for value in values)
+
+
 KINDS = {
     "integers": lambda codes: codes,
     "floats": lambda codes: codes / 4,
@@ -37,8 +42,7 @@ KINDS = {
     "YYYYMM": of(np.array(MONTHS.strftime("%Y%m").astype(int))),
     "YYYYMM as floats": of(np.array(MONTHS.strftime("%Y%m").astype(float))),
     "YYYYMMDD": of(np.array(MONTHS.strftime("%Y%m%d").astype(int))),
-    "YYYYWW": of(np.array([x.isocalendar()[0] * 100 + x.isocalendar()[1]
-                           for x in WEEKS])),
+    "YYYYWW": of(np.array([100 * year + week for year, week in ISO])),
     "YYYYQ": of(np.array(QUARTERS.year * 10 + QUARTERS.quarter)),
     "datetime64[M]": of(MONTHS.to_numpy().astype("M8[M]")),
     "datetime64[ns]": of(MONTHS.to_numpy().astype("M8[ns]")),
@@ -55,7 +59,7 @@ KINDS = {
     "text of months": of(np.array(MONTHS.strftime("%Y-%m").tolist())),
     "text of days": lambda codes: pd.Series(MONTHS.strftime("%Y-%m-%d"))[codes],
     "index of text": of(pd.Index(MONTHS.strftime("%Y-%m"), dtype="string[pyarrow]")),
-    "text of weeks": each("{}-W{:02}".format(*x.isocalendar()[:2]) for x in WEEKS),
+    "text of weeks": texts("{}-W{:02}", ISO),
     "bytes": of(np.array(MONTHS.strftime("%Y-%m").tolist(), "S")),
     "numbered text": each(f"week {i:02}" for i in range(AHEAD)),
     "ordered categorical": lambda codes: pd.Series(
@@ -141,29 +145,20 @@ BERLIN_DAYS = pd.date_range("2024-03-20", periods=AHEAD, tz="Europe/Berlin")
 TRADED = pd.bdate_range("2023-12-11", periods=30).difference(
     pd.to_datetime(["2023-12-25", "2023-12-26"])
 )[:AHEAD]
-ISO = [week.isocalendar()[:2] for week in WEEKS]
 DAYS = pd.date_range("2023-12-20", periods=AHEAD)
 
 
-def texts(form, values):
-    return each([form.format(*value) for value in values])
-
-
 RIGHT = {
-    "integers": lambda codes: codes,
-    "YYYYMM": of(np.array(MONTHS.strftime("%Y%m").astype(int))),
+    **{name: KINDS[name] for name in (
+        "integers", "YYYYMM", "YYYYMMDD", "YYYYWW", "YYYYQ", "datetime64[M]", "periods",
+        "quarters", "text of months", "text of weeks")},
     "YYYYMM as text": of(np.array(MONTHS.strftime("%Y%m").tolist())),
-    "YYYY-MM": of(np.array(MONTHS.strftime("%Y-%m").tolist())),
     "YYYYMmm": each(MONTHS.strftime("%YM%m")),
-    "YYYYWW": of(np.array([100 * year + week for year, week in ISO])),
     "YYYYWW as text": texts("{}{:02}", ISO),
-    "YYYY-Www": texts("{}-W{:02}", ISO),
     "YYYYWww": texts("{}W{:02}", ISO),
-    "YYYYQ": of(np.array(QUARTERS.year * 10 + QUARTERS.quarter)),
     "YYYYQq": each(QUARTERS.astype(str)),
     "YYYY-Qq": each(QUARTERS.strftime("%Y-Q%q")),
-    "YYYYMMDD": of(np.array(DAYS.strftime("%Y%m%d").astype(int))),
-    "YYYYMMDD of months": of(np.array(MONTHS.strftime("%Y%m%d").astype(int))),
+    "YYYYMMDD of days": of(np.array(DAYS.strftime("%Y%m%d").astype(int))),
     "YYYYMMDD as text": each(DAYS.strftime("%Y%m%d")),
     "YYYY-MM-DD": each(DAYS.strftime("%Y-%m-%d")),
     "YYYYDDD": of(np.array(DAYS.strftime("%Y%j").astype(int))),
@@ -176,10 +171,7 @@ RIGHT = {
         day.replace(tzinfo=UTC) + timedelta(hours=8) for day in DAYS.to_pydatetime()
     ),
     "Timestamps": lambda codes: [MONTHS[i] for i in codes],
-    "monthly periods": of(MONTHS.to_period("M")),
     "weekly periods": of(WEEKS.to_period("W")),
-    "quarterly periods": of(QUARTERS),
-    "datetime64[M]": of(MONTHS.to_numpy().astype("M8[M]")),
     "datetime64[D] of weeks": of(WEEKS.to_numpy().astype("M8[D]")),
     "years": of(np.arange(2005, 2005 + AHEAD)),
 }  # fmt: skip

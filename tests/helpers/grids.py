@@ -23,7 +23,6 @@ def slow(*case):
 
 def grid(*axes, every: int = 1) -> list:
     """All combinations of the axes' values; all but one in `every` of them are slow.
-
     The others are spread evenly: each value of an axis is among them where another axis
     has `every` values. An axis is a list, or a dict whose keys name the cases.
     """

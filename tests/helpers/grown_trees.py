@@ -57,10 +57,9 @@ def make_rows(
     missing: float = 0.0, is_binary: bool = False, has_weights: bool = False,
     seed: int = 0,
 ) -> Rows:  # fmt: skip
-    """Rows whose sums are exact, weights and targets being multiples of 1/64.
-
-    Eras agree on feature 0 and contradict each other on feature 1, of which the last
-    feature is a copy. Every third feature has a quarter of the bins.
+    """Rows whose sums are exact, weights and targets being multiples of 1/64. Eras
+    agree on feature 0 and contradict each other on feature 1, of which the last feature
+    is a copy. Every third feature has a quarter of the bins.
     """
     rng = np.random.default_rng(seed)
     eras = np.sort(rng.integers(0, n_eras, n_rows)).astype(np.int32)
@@ -94,9 +93,8 @@ def make_rows(
 
 
 def with_categories(rows: Rows) -> Rows:
-    """The same rows, every other feature taken for categorical.
-
-    A bin stands for another category in X, which only the raw bitsets have.
+    """The same rows, every other feature taken for categorical. A bin stands for
+    another category in X, which only the raw bitsets have.
     """
     n_bins = rows.bins.n_bins_non_missing
     is_categorical = (np.arange(n_bins.size) % 2 == 0).astype(np.uint8)

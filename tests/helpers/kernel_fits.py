@@ -32,10 +32,9 @@ class OneOfSeveral(Exchange):
 
 
 def make_eras(n_eras, n_per_era, n_bins, n_features=4, seed=0, missing=0.0):
-    """Integers to bin as they are, a target of integers, and eras in no order.
-
-    Eras agree on feature 0 and contradict each other on feature 1. The mean of the
-    target is the same in any order of the rows, and so are its gradients.
+    """Integers to bin as they are, a target of integers, and eras in no order. Eras
+    agree on feature 0 and contradict each other on feature 1. The mean of the target is
+    the same in any order of the rows, and so are its gradients.
     """
     rng = np.random.default_rng(seed)
     n_samples = n_eras * n_per_era

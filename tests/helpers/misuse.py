@@ -214,11 +214,10 @@ def trees_parameter(estimator: Any) -> str | None:
 
 
 class Interrupt:
-    """Raise KeyboardInterrupt at one of the calls of Python functions in a block.
-
-    Only functions of these packages count, and no generator, which may be resumed to
-    end it. Put off to a later call are those of functions that tidy up, where an
-    interrupt leaves what it leaves, and of those whose errors NumPy takes for others.
+    """Raise KeyboardInterrupt at one of the calls of Python functions in a block. Only
+    functions of these packages count, and no generator, which may be resumed to end it.
+    Put off to a later call are those of functions that tidy up, where an interrupt
+    leaves what it leaves, and of those whose errors NumPy takes for others.
     """
 
     folders = tuple(

@@ -1,13 +1,9 @@
 """scikit-learn's own tests, run where pip put them, with our classes in their place.
 
 `era_upstream.py` is the plugin that puts them there. Every test must have the outcome
-that it has with scikit-learn's classes. Those outcomes change with the release only, so
-they are kept in a file; ``--slow`` runs scikit-learn's classes again, and writes the
-file where there is none.
+that it has with scikit-learn's classes, which ``--slow`` tests beside ours.
 """
 
-import importlib.util
-import json
 import os
 import re
 import subprocess
@@ -22,8 +18,7 @@ import sklearn
 from sklearn_era.ensemble._hist_gradient_boosting import RELEASES
 
 HIST = "sklearn.ensemble._hist_gradient_boosting"
-
-OUTCOMES = Path(__file__).with_name("stock_outcomes.json")
+IS_NEWEST = RELEASES[-1] == sklearn.__version__
 
 # Tests with more categories than bins, which scikit-learn refuses.
 MANY_CATEGORIES = "test_categorical_bad_encoding or test_dataframe_categorical_errors"
@@ -43,7 +38,7 @@ SELECTIONS = {
     ],
 }
 
-# Modules of the first selection that grow trees and take little time.
+# Modules of the first selection that grow trees and take little time; all tests pass.
 QUICK = ["test_grower", "test_predictor"]
 
 # Sabotaged part, and tests that must notice. They pass in the runs above.
@@ -116,41 +111,26 @@ def read_outcomes(report: Path) -> dict[str, str]:
     return outcomes
 
 
-@pytest.fixture(scope="module")
-def frozen() -> dict[str, dict[str, str]]:
-    # scikit-learn skips tests without these, of its comparison with LightGBM for one.
-    absent = [m for m in ("lightgbm", "polars") if importlib.util.find_spec(m) is None]
-    if absent:
-        pytest.skip(f"the outcomes are those with {absent}: pip install '.[test]'")
-    if not OUTCOMES.exists():
-        pytest.fail(f"there is no {OUTCOMES.name}: --slow writes it")
-    release, outcomes = json.loads(OUTCOMES.read_text()).values()
-    if RELEASES[-1] != sklearn.__version__:
-        pytest.skip(f"the outcomes are those of scikit-learn {release}")
-    assert release == sklearn.__version__, f"remove {OUTCOMES.name}: --slow writes it"
-    return outcomes
-
-
-def assert_outcomes_are(run, expected):
-    assert "tested classes: sklearn_era's" in run.output
+def outcomes_of(whose: str, folder: Path, *arguments: str, **variables: str) -> dict:
+    """Outcomes of a run of `whose` classes in which no test fails."""
+    run = run_upstream(folder, *arguments, **variables)
+    assert f"tested classes: {whose}" in run.output
     assert run.returncode == 0, run.output
-    assert run.outcomes == expected
+    return run.outcomes
 
 
-def test_outcomes_of_quick_modules_are_those_of_stock(frozen, tmp_path):
-    stock = frozen["hist_gradient_boosting"].items()
-    expected = {test: out for test, out in stock if test.partition("::")[0] in QUICK}
-    assert len({test.partition("::")[0] for test in expected}) == len(QUICK)
-    run = run_upstream(tmp_path, *(f"{HIST}.tests.{module}" for module in QUICK))
-    assert_outcomes_are(run, expected)
+def test_tests_of_quick_modules_pass(tmp_path):
+    modules = (f"{HIST}.tests.{module}" for module in QUICK)
+    outcomes = outcomes_of("sklearn_era's", tmp_path, *modules)
+    assert {test.partition("::")[0] for test in outcomes} == {*QUICK}
+    assert {*outcomes.values()} == {"passed"}
+    assert len(outcomes) > 50
 
 
-@pytest.mark.skipif(RELEASES[-1] == sklearn.__version__, reason="outcomes are kept")
+@pytest.mark.skipif(IS_NEWEST, reason="--slow compares all outcomes")
 def test_no_test_of_an_older_release_fails(tmp_path):
-    run = run_upstream(tmp_path, *SELECTIONS["hist_gradient_boosting"])
-    assert "tested classes: sklearn_era's" in run.output
-    assert run.returncode == 0, run.output
-    assert len(run.outcomes) > 300
+    selected = SELECTIONS["hist_gradient_boosting"]
+    assert len(outcomes_of("sklearn_era's", tmp_path, *selected)) > 300
 
 
 @pytest.mark.slow
@@ -166,25 +146,14 @@ def test_outcomes_are_those_of_grid_search(tmp_path):
 
 
 @pytest.mark.slow
+@pytest.mark.skipif(not IS_NEWEST, reason="selects tests of the newest release")
 @pytest.mark.parametrize("selection", SELECTIONS)
-def test_outcomes_are_those_of_stock(selection, frozen, tmp_path):
-    run = run_upstream(tmp_path, *SELECTIONS[selection])
-    assert_outcomes_are(run, frozen[selection])
-
-
-@pytest.mark.slow
-def test_frozen_outcomes_are_those_of_stock(tmp_path, request):
-    outcomes = {}
-    for selection, tests in SELECTIONS.items():
-        run = run_upstream(tmp_path / selection, *tests, ERA_UPSTREAM_STOCK="1")
-        assert "tested classes: scikit-learn's" in run.output
-        assert run.returncode == 0, run.output
-        outcomes[selection] = dict(sorted(run.outcomes.items()))
-    if not OUTCOMES.exists():
-        content = {"scikit-learn": sklearn.__version__, "outcomes": outcomes}
-        OUTCOMES.write_text(json.dumps(content, indent=1) + "\n")
-        pytest.fail(f"wrote {OUTCOMES}: look at it, commit it, and run again")
-    assert outcomes == request.getfixturevalue("frozen")
+def test_outcomes_are_those_of_stock(selection, tmp_path):
+    tests = SELECTIONS[selection]
+    ours = outcomes_of("sklearn_era's", tmp_path / "ours", *tests)
+    stock = {"ERA_UPSTREAM_STOCK": "1"}
+    assert len(ours) > 10
+    assert ours == outcomes_of("scikit-learn's", tmp_path / "stock", *tests, **stock)
 
 
 @pytest.mark.slow

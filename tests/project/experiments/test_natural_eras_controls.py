@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 from sklearn.metrics import log_loss, mean_squared_error, roc_auc_score
-from sklearn.utils.validation import has_fit_parameter
 
 from experiments import _natural_eras_controls as controls
 from experiments._natural_eras_controls import AnchorBoosting, CatBoost, GPBoost, losses
+from experiments.common import fit_by_eras, respond
 from helpers.grids import on_grid, slow
 from sklearn_era.ensemble import HistGradientBoostingClassifier as Classifier
 from sklearn_era.ensemble import HistGradientBoostingRegressor as Regressor
@@ -60,8 +60,7 @@ def test_trees_tuned_by_eras_are_those_of_a_search(data, task, kind, monkeypatch
     assert tuned.best_params_ == search.cv_results_["params"][means.argmax()]
     assert_allclose(tuned.best_loss_, -means.max())
     best = BOOSTERS[task](early_stopping=False, random_state=0, **tuned.best_params_)
-    method = "predict" if task == "regression" else "predict_proba"
-    assert_allclose(getattr(tuned, method)(X), getattr(best.fit(X, y), method)(X))
+    assert_allclose(respond(tuned, X), respond(best.fit(X, y), X))
 
 
 @on_grid("kind task", OTHERS, [*BOOSTERS])
@@ -69,18 +68,17 @@ def test_stages_have_fewer_trees_and_categories_no_order(data, task, kind):
     pytest.importorskip(kind.__name__.lower())
     X, y, eras = data
     y = target(task, y)
-    labels = {"eras": eras} if has_fit_parameter(kind, "eras") else {}
     # Codes in another order are the same categories, which numbers are not.
     others, by_columns = np.column_stack([X[:, :2], X[:, 2] * 4 % 9]), []
     for categories in ((), (2,)):
         make = partial(kind, task, max_leaf_nodes=8, categories=categories)
-        model = make(max_iter=50).fit(X, y, **labels)
-        fewer = make(max_iter=25).fit(X, y, **labels)
-        stages = controls.staged(task, model, X)
-        assert_allclose(stages[1], controls.predict(task, model, X), rtol=1e-6)
+        model = fit_by_eras(make(max_iter=50), X, y, eras)
+        fewer = fit_by_eras(make(max_iter=25), X, y, eras)
+        stages = controls.staged(model, X, 25)
+        assert_allclose(stages[1], respond(model, X), rtol=1e-6)
         if kind is not GPBoost:
             assert_allclose(stages[0], fewer.predict(X), rtol=1e-6)
-        of_others = make(max_iter=50).fit(others, y, **labels).predict(others)
+        of_others = fit_by_eras(make(max_iter=50), others, y, eras).predict(others)
         by_columns.append(np.allclose(of_others, model.predict(X), rtol=1e-3))
         if task == "classification":
             assert roc_auc_score(y, stages[1]) > 0.8
