@@ -16,7 +16,7 @@ from sklearn.utils.validation import _num_samples
 
 from ._era_columns import label_columns
 from ._eras import EncodedEras, encode_eras, read_eras
-from ._tables.checks import check_collected, check_table
+from ._tables.checks import check_collected, check_table, names_of_columns
 from ._tables.columns import list_columns
 from ._typing import Eras, Table
 from ._warnings import did_you_mean, warn_user
@@ -66,17 +66,12 @@ def suggest_eras_keyword(sample_weight: ArrayLike | None, error: Exception) -> N
         ) from error
 
 
-def _columns_of(X: Table) -> Any:
-    """Return the names of a frame's columns, an empty tuple if X is no frame."""
-    return getattr(X, "column_names", getattr(X, "columns", ()))
-
-
 def names_columns(eras: Any, X: Any, *, name: str = "eras", X_name: str = "X") -> bool:
     """Return whether `eras` is the name of a column, or a list of names of the frame X.
     Raise ValueError for names in another type, and for text that is neither.
     """
     check_collected(X, X_name)
-    columns = [*_columns_of(X)]
+    columns = [*names_of_columns(X)]
     if isinstance(eras, str) or not columns:
         return isinstance(eras, str)
     is_array = isinstance(eras, np.ndarray) or hasattr(eras, "get_indexer")
@@ -127,7 +122,7 @@ def _hint(name: str, X: Any, X_name: str) -> str:
     """Return the end of a message on a name that no column has: where it may be."""
     if name in getattr(getattr(X, "index", None), "names", ()):
         return f" {name!r} is a level of the index: pass {X_name}.reset_index(...)."
-    return did_you_mean(name, [x for x in _columns_of(X) if isinstance(x, str)])
+    return did_you_mean(name, [x for x in names_of_columns(X) if isinstance(x, str)])
 
 
 def take_era_column(
@@ -139,13 +134,7 @@ def take_era_column(
     if not names_columns(eras, X, name=name, X_name=X_name):
         return X, eras
     check_table(X, X_name, by_column=True)
-    try:
-        frame = narwhals.from_native(X, eager_only=True, pass_through=True)
-    except narwhals.exceptions.DuplicateError as error:
-        raise ValueError(
-            f"{name}={eras!r} names a column, but columns of {X_name} have the same "
-            "name: rename them, or pass one label a row."
-        ) from error
+    frame = narwhals.from_native(X, eager_only=True, pass_through=True)
     if not isinstance(frame, narwhals.DataFrame):
         raise ValueError(
             f"{name}={eras!r} names a column, but {X_name} is {type(X).__name__}, "
@@ -188,7 +177,7 @@ def era_columns_in(model: BaseEstimator, X: Table, *, is_known: bool = False) ->
     """
     name = getattr(model, "_era_column", None)
     names = [name] if isinstance(name, str) else list(name or [])
-    columns = [*_columns_of(X)] if names else []
+    columns = [*names_of_columns(X)] if names else []
     lacking = [x for x in names if x not in columns]
     if not lacking:
         return name
@@ -210,7 +199,7 @@ def _refuse_places(model: Any, X: Any, eras: Any) -> None:
     """Raise ValueError if a parameter counts columns that have other places once those
     of eras are taken out of X.
     """
-    columns = [*_columns_of(X)]
+    columns = [*names_of_columns(X)]
     taken = [x for x in np.atleast_1d(eras).tolist() if x in columns]
     for name, value in model.get_params().items() if taken else ():
         places = _places_in(name.rpartition("__")[2], value, len(columns))

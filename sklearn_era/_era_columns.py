@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ._era_labels import Labels
-from ._tables.checks import check_collected
+from ._tables.checks import check_collected, names_of_columns
 from ._typing import Eras
 
 
@@ -45,10 +45,9 @@ def label_columns(eras: Eras, name: str = "eras") -> list[LabelColumn]:
         return [LabelColumn(key, f"{name}[{key!r}]", x) for key, x in pairs]
     # Columns of a data frame (pandas or polars) may differ in type; a pyarrow table's
     # `columns` are not names.
-    names = getattr(eras, "column_names", getattr(eras, "columns", None))
-    if isinstance(eras, Mapping):
-        names = list(eras)
-    if names is not None:
+    is_frame = hasattr(type(eras), "column_names") or hasattr(eras, "columns")
+    if is_frame or isinstance(eras, Mapping):
+        names = eras if isinstance(eras, Mapping) else names_of_columns(eras)
         columns = [LabelColumn(x, f"{name}[{x!r}]", eras[x]) for x in names]
     elif (table := _as_table(eras)) is None:
         return [LabelColumn(None, name, eras)]

@@ -60,7 +60,7 @@ def check_categorical_features(X: Table, categorical_features: ColumnChoice) -> 
 
 
 def check_sample_weight(
-    sample_weight: ArrayLike | None, X: Table, *, allow_all_zero_weights: bool = False,
+    sample_weight: ArrayLike | None, X: Any, *, allow_all_zero_weights: bool = False,
     **options: Any,
 ) -> Any:  # fmt: skip
     """Return the checked weights; raise ValueError for negative ones, a mask, or if all

@@ -13,6 +13,12 @@ def is_data_frame(X: Table) -> bool:
     return hasattr(X, "columns") and hasattr(X, "dtypes")
 
 
+def names_of_columns(X: Any) -> Any:
+    """Return the names of a frame's or Arrow table's columns; () of all else."""
+    is_arrow = hasattr(type(X), "column_names")  # which may also name a column
+    return X.column_names if is_arrow else getattr(X, "columns", ())
+
+
 def check_collected(X: Any, name: str = "X", *, by_column: bool = False) -> None:
     """Raise ValueError for a lazy frame, which has neither rows nor a shape; and for
     one of Dask if it is to be read `by_column`, as NumPy would read it as a whole.
@@ -44,7 +50,7 @@ def check_table(X: Any, name: str = "X", *, by_column: bool = False) -> None:
     check_mask(X, name)
     if hasattr(type(X), "toarray"):  # a sparse matrix, perhaps also a dict
         return
-    if is_data_frame(X):
+    if is_data_frame(X) or hasattr(type(X), "column_names"):
         _check_names(X, name)
     if isinstance(X, Mapping):
         is_row = not any(map(np.ndim, X.values()))
@@ -64,7 +70,7 @@ def check_table(X: Any, name: str = "X", *, by_column: bool = False) -> None:
 
 def _check_names(frame: Any, name: str) -> None:
     """Raise ValueError for a frame without columns, or with two of one name."""
-    names = [*frame.columns]
+    names = [*names_of_columns(frame)]
     if not names:
         raise ValueError(f"{name} has no columns; its shape is {frame.shape}.")
     if len({*names}) < len(names):

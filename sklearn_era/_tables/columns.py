@@ -51,7 +51,7 @@ def read_columns(
             f"{name}.toarray()."
         )
     check_table(X, name)
-    is_frame = is_data_frame(X) or hasattr(X, "column_names")
+    is_frame = is_data_frame(X) or hasattr(type(X), "column_names")
     table: Any = as_frame(X) if is_frame else _as_array(X, name)
     n_samples, n_features = table.shape
     if n_samples == 0 or n_features == 0:
@@ -83,8 +83,9 @@ def read_columns(
 
 def dtypes_of(X: Table) -> list[Any]:
     """Return the dtypes of a frame's or Arrow table's columns, or an array's dtype."""
-    types = getattr(getattr(X, "schema", None), "types", [getattr(X, "dtype", "")])
-    return [*getattr(X, "dtypes", types)]
+    if hasattr(X, "dtypes"):
+        return [*X.dtypes]
+    return [*getattr(getattr(X, "schema", None), "types", [getattr(X, "dtype", "")])]
 
 
 def as_numeric(X: Any) -> Any:
@@ -118,7 +119,7 @@ def as_frame(X: Any) -> Any:
             return X
         # Of text and numbers, None and NaN among them, NumPy would make text.
         return np.asarray(X, dtype=object) if array.dtype.kind in "US" else array
-    is_arrow = hasattr(X, "column_names")
+    is_arrow = hasattr(type(X), "column_names")
     options = {"date_as_object": False, "ignore_metadata": True}
     return X.to_pandas(**options) if is_arrow else X
 

@@ -123,7 +123,7 @@ def text_as_categories(X: Any) -> Any:
             kinds = {isinstance(x, str) for x in values if x is not None}
             if kinds == {True}:
                 made[name] = values
-    if made and hasattr(X, "hstack"):
+    if made and hasattr(type(X), "hstack"):
         polars: Any = narwhals.get_native_namespace(X)
         return X.with_columns(
             polars.Series(name, values.tolist(), dtype=polars.Categorical)
@@ -149,7 +149,7 @@ def beside(X: Any, encoder: Any, values: Any) -> Any:
         while {*made} & {*names}:
             made = [f"{name}_" for name in made]
     new = dict(zip(made, values.T, strict=True))
-    if hasattr(X, "hstack"):  # polars
+    if hasattr(type(X), "hstack"):  # polars
         return X.hstack(type(X)(new))
     X = X.copy(deep=False)
     for name, column in new.items():

@@ -244,7 +244,7 @@ def test_dates_in_combinations_are_those_of_any_unit_and_others_refused():
 
 
 @pytest.mark.parametrize(("data", "message"), [
-    (pd.DataFrame(X, columns=[*"aab"]), "columns of X have the same name"),
+    (pd.DataFrame(X, columns=[*"aab"]), "X has 2 columns 'a'"),
     (pd.DataFrame(X, columns=[*"abc"]), "'week' is no column.* are 'a', 'b', 'c'"),
     (X, "'week' names a column, but X is ndarray")])  # fmt: skip
 def test_a_name_of_no_column_is_refused(data, message):

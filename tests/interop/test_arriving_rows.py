@@ -207,6 +207,17 @@ def test_a_fit_refuses_what_is_no_table(model):
 
 
 @pytest.mark.parametrize("model", MODELS, ids=NAMES)
+def test_columns_may_have_names_of_attributes(model):
+    """A frame of pandas has its columns as attributes, too, and no other table has."""
+    own = ["column_names", "schema", "dtype", "hstack", "type"]
+    names = dict(zip(FIT, own, strict=True))
+    y, model = LABELS if is_classifier(model) else Y, clone(model)
+    expected = answer(clone(model).fit(FIT, y, eras=ERAS), ROWS)
+    model.fit(FIT.rename(columns=names).assign(index_=ERAS), y, eras="index_")
+    assert_array_equal(answer(model, ROWS.rename(columns=names)), expected)
+
+
+@pytest.mark.parametrize("model", MODELS, ids=NAMES)
 def test_a_fit_refuses_masks_and_negative_weights(model):
     y = LABELS == "high" if is_classifier(model) else Y.to_numpy()
     masked = np.ma.masked_array(y, mask=ERAS == 2)

@@ -8,7 +8,7 @@ from sklearn.base import BaseEstimator
 from sklearn.ensemble._hist_gradient_boosting import gradient_boosting
 from sklearn.utils import _safe_indexing
 
-from ..._tables.checks import check_table, is_data_frame
+from ..._tables.checks import check_table, is_data_frame, names_of_columns
 from ..._tables.columns import (
     as_categories,
     as_frame,
@@ -59,7 +59,7 @@ def must_be_read(estimator: BaseEstimator, X: Table) -> bool:
     to numbers: dates, also in columns of objects, or complex numbers.
     """
     dtypes, mask = dtypes_of(X), estimator.is_categorical_
-    names = [*getattr(X, "column_names", getattr(X, "columns", ()))]
+    names = [*names_of_columns(X)]
     if mask is not None and names:
         known = [*getattr(estimator, "feature_names_in_", names)]
         ignored = {

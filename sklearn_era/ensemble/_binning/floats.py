@@ -11,6 +11,7 @@ from sklearn.utils._openmp_helpers import _openmp_effective_n_threads
 from sklearn.utils.validation import check_array
 
 from ..._scikit_learn import is_pandas_df, is_polars_df
+from ..._tables.checks import names_of_columns
 from .float_bins import search_bins
 from .integer_columns import Bytes, Floats, Rows, is_pyarrow_table
 from .integers import allocate_binned
@@ -46,8 +47,7 @@ class FloatColumns:
                 f"X has no {'rows' if self.shape[0] == 0 else 'columns'}; its shape is "
                 f"{self.shape}."
             )
-        names = getattr(X, "column_names", getattr(X, "columns", None))
-        self.names = list(range(self.shape[1]) if names is None else names)
+        self.names = [*names_of_columns(X)] or [*range(self.shape[1])]
 
     def batch(self, features: range, rows: Rows | None = None) -> list[Floats]:
         """Return consecutive columns of X; if X is an array, of the `rows` if given."""

@@ -164,7 +164,7 @@ def test_columns_that_the_fit_named_are_read_of_any_number_of_rows(n_rows):
     with pytest.warns(UserWarning, match=r"'S0' \(was 's0' meant\?\)"):
         model.predict(asked.assign(shop="S0"))
     if n_rows != 2:
-        with pytest.raises(ValueError, match=r"'shops', which is no .*mean 'shop'\?"):
+        with pytest.raises(ValueError, match=r"'shops' is no column .*mean 'shop'\?"):
             model.predict(asked, eras=["week", "shops"])
 
 
