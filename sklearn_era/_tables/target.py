@@ -15,6 +15,9 @@ from .columns import as_frame, to_numbers
 
 def check_y(y: ArrayLike, estimator: BaseEstimator) -> Any:
     """Return the target as scikit-learn checks it, after `check_values`."""
+    if y is None:
+        name = type(estimator).__name__
+        raise ValueError(f"{name} requires y to be passed, but the target y is None.")
     check_values(y, are_numbers=is_regressor(estimator))
     return _check_y(y, estimator=estimator)
 

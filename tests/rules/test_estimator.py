@@ -290,6 +290,7 @@ def test_groups_of_splitters_are_others():
     ({"variance_penalty": 1, "eras": ERAS, "learning_rate": 1e6},
      "loss or score of every rule overflows"),
     ({"y": np.full(600, "a")}, "y holds 1 class, a; rules tell"),
+    ({"y": None}, "Classifier requires y to be passed, but the target y is None"),
 ])  # fmt: skip
 def test_errors_say_what_to_do_and_leave_the_model_of_before(given, message):
     est, rows = fitted(X, Y), ("y", "eras", "groups")

@@ -68,8 +68,8 @@ class BinningMixin(gradient_boosting.BaseHistGradientBoosting):
         if not isinstance(X, BinnedDataset):
             if y is None:
                 raise ValueError(
-                    f"This {type(self).__name__} estimator requires y to be passed, "
-                    "but the target y is None; only a BinnedDataset has its own."
+                    f"{type(self).__name__} requires y to be passed, but the target y "
+                    "is None; only a BinnedDataset has its own."
                 )
             check_values(y, are_numbers=is_regressor(self))
             return y, sample_weight, eras

@@ -68,7 +68,7 @@ cdef class CandidateSplits:
         EraRows rows
         object exchange
         bint is_alone                 # a single process
-        int n_threads
+        int n_batches
         char * batches                # scratch for eras, one a thread
         X_BINNED_DTYPE_C[MAX_BINS] in_turn  # codes in ascending order
         FeatureBundles bundles

@@ -42,10 +42,10 @@ cdef class CandidateSplits:
             self.in_turn[i] = i
 
     def use_threads(self, int n_threads):
-        """Set the number of threads, and allocate memory for each."""
-        if n_threads > self.n_threads:
+        """Allocate memory for each thread, unless more were at work before."""
+        if n_threads > self.n_batches:
             self.batches = <char *> alloc_zeros(self.owners, n_threads * batch_size())
-        self.n_threads = n_threads
+            self.n_batches = n_threads
 
     def use_bundles(self, FeatureBundles bundles, int n_fields):
         """Allocate memory for features of bundles, and for `n_fields` sums a split."""
