@@ -1,6 +1,6 @@
 """Tables of any kind, read by column.
 
-- ``checks``: refusals of lazy frames, series and dicts;
+- ``checks``: names of columns; refusals of lazy frames, masks, series and dicts;
 - ``columns``: columns of a table in memory, as numbers or as categories;
 - ``target``: the values of a target;
 - ``parquet``: columns of Parquet files, in batches;

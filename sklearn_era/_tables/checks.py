@@ -1,4 +1,4 @@
-"""Refuse lazy frames, series and dicts, before they are read as tables."""
+"""Names of columns, and refusals of what cannot be read as a table in memory."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -36,7 +36,7 @@ def check_mask(values: Any, name: str) -> None:
     """Raise ValueError for masked values, which NumPy would take for values."""
     if np.ma.is_masked(values):
         raise ValueError(
-            f"{name} is masked, and masks are not read; pass "
+            f"{name} is masked: set the masked values to NaN, as does "
             f"{name}.astype(float).filled(np.nan), or drop these rows."
         )
 

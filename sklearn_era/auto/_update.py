@@ -140,8 +140,8 @@ def _update_average(
     for name, member in members.items():
         if not refit and getattr(member, "era_effects", None) is not None:
             members[name] = copy(member)
-            told = X_of(name), new.y, new.eras, new.sample_weight
-            members[name]._update_intercepts(*told)
+            new_rows = X_of(name), new.y, new.eras, new.sample_weight
+            members[name]._update_intercepts(*new_rows)
     if tells:
         found = update_weights(after, shares, loss, model.era_order_ == "ordered")
         new_weights = zip(before.predicted, found.tolist(), strict=True)

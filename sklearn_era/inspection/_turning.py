@@ -45,7 +45,7 @@ class Rows(NamedTuple):
 
 
 class Design(NamedTuple):
-    """What the tests of all features share."""
+    """Rows, shifts and blocks that the tests of all features share."""
 
     is_used: NDArray[np.bool_]  # rows of eras that have enough of them
     is_second: NDArray[np.bool_]  # rows of the second half

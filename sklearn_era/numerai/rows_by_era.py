@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import check_array, check_consistent_length, check_scalar
 
 from sklearn_era._eras import check_eras, encode_eras
+from sklearn_era._tables.checks import check_mask
 from sklearn_era.metrics import EraScores
 
 Index = slice | NDArray[np.integer]
@@ -116,8 +117,7 @@ def _refuse_swapped(y_true: ArrayLike, name: str, values: ArrayLike) -> None:
 
 
 def _as_column(values: ArrayLike, name: str, finite: bool | str = True) -> Column:
-    if np.ma.is_masked(values):
-        raise ValueError(f"{name} is masked: set the masked values to NaN.")
+    check_mask(values, name)
     options = {"ensure_all_finite": finite, "input_name": name}
     column = check_array(values, dtype=float, ensure_2d=False, **options)
     if column.ndim != 1:

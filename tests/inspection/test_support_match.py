@@ -199,7 +199,7 @@ FRAME = pd.DataFrame({"a": [1.0, 2.0], "c": ["u", "v"]})
     ([[1], [2]], {"eras": [1]}, "eras has 1 labels, but X has 2 rows"),
     ([[1], [2]], {"eras": [1, None]}, "eras has 1 missing label"),
     ([[1], [2]], {"n_bins": 1}, "'n_bins' parameter"),
-    (np.ma.masked_less([[1], [2]], 2), {}, r"^X is masked, .*\.filled\(np\.nan\)"),
+    (np.ma.masked_less([[1], [2]], 2), {}, r"^X is masked: .*\.filled\(np\.nan\)"),
     ([[1], [2]], {"min_samples": True}, "min_samples must be an integer"),
     (np.empty((2, 0)), {}, r"X is empty, of shape \(2, 0\)"),
     ([["a"], ["b"]], {}, "column 'x0', of dtype object, is not numeric"),

@@ -145,7 +145,7 @@ REFUSED = {
     "numbers as text": (ROWS.assign(g=ROWS.g.astype(str)), "'g' holds '[0-3]'"),
     "numbers for text": (ROWS.assign(t=1), "'t' holds 1"),
     "no column": (ROWS.drop(columns="x"), "now missing:\n- x"),
-    "mask": (np.ma.masked_invalid(FIT[["x"]].to_numpy()), r"^X is masked, .*\.filled"),
+    "mask": (np.ma.masked_invalid(FIT[["x"]].to_numpy()), r"^X is masked: .*\.filled"),
     "twice": (pd.concat([ROWS, ROWS.x], axis=1), "2 (columns 'x'; give each|times)"),
     "no columns": (pd.DataFrame(), "^X has no columns"),
     "values": ([1, 1, True, 2, "a"], r"^X is a list of 5 values, .* pass \[X\] for a"),
