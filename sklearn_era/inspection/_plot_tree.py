@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from .._era_arguments import take_era_column
 from .._era_labels import label_texts
 from .._eras import read_eras
 from .._optional import import_optional
@@ -92,7 +93,7 @@ def plot_tree(
             for child in nodes[i].children:
                 ends = [level + _BOTTOM, level + 1 + _TEXT]
                 ax.plot([x, places[child]], ends, color=color, linewidth=0.8, zorder=0)
-    labels = label_texts(read_eras(eras, X).labels)
+    labels = label_texts(read_eras(take_era_column(X, eras)[1], X).labels)
     title = f"Tree {tree}: left if true; eras point to the side that predicts more"
     if len(labels) <= _MOST_ARROWS:
         title += f", {labels[0]} on top and {labels[-1]} at the bottom"

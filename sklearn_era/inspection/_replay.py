@@ -14,6 +14,7 @@ from sklearn.ensemble._hist_gradient_boosting.predictor import TreePredictor
 from sklearn.utils._openmp_helpers import _openmp_effective_n_threads
 from sklearn.utils.validation import _num_samples, check_is_fitted
 
+from .._era_arguments import take_era_column
 from .._era_labels import find
 from .._eras import EncodedEras, is_fixed, read_eras, weigh_eras
 from .._scikit_learn import check_sample_weight
@@ -72,6 +73,7 @@ def check_replay_data(
 ) -> ReplayData:
     """Return the rows that a fitted model is to be run over, checked and encoded."""
     check_hist_gradient_boosting(estimator)
+    X, eras = take_era_column(X, eras)
     preprocessed = estimator._preprocess_X(columns_of_fit(estimator, X), reset=False)
     y = check_y(y, estimator)
     n_samples = _num_samples(preprocessed)

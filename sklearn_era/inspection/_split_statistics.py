@@ -58,8 +58,10 @@ def split_statistics(
         A fitted model; a booster may be scikit-learn's.
     X : array-like of shape (n_samples, n_features)
         The rows: those of the fit or others.
-    y, eras : array-like of shape (n_samples,)
-        Their targets and eras, also eras that the fit has not seen.
+    y : array-like of shape (n_samples,)
+        Their targets.
+    eras : array-like of shape (n_samples,) or str
+        Their eras, also ones that the fit has not seen; or the name of a column of `X`.
     sample_weight : array-like of shape (n_samples,), default=None
         Their weights. The estimator's `class_weight` comes on top, as in ``fit``;
         "balanced" is balanced over these rows.

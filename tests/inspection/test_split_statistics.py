@@ -23,7 +23,12 @@ from helpers.trees import gain_and_direction, n_splits, rows_of_nodes, trees_of
 from sklearn_era import ensemble
 from sklearn_era._optional import MissingPackageError
 from sklearn_era.effects import Recency
-from sklearn_era.inspection import era_feature_importances, split_statistics
+from sklearn_era.inspection import (
+    era_feature_importances,
+    export_text,
+    plot_tree,
+    split_statistics,
+)
 
 
 def run(target="real", weight=None, module=ensemble, **parameters):
@@ -370,3 +375,19 @@ def test_ages_of_ordered_categories_are_those_of_the_fit():
         for eras in (codes, named)
     ]
     assert_array_equal(*gains)
+
+
+def test_eras_may_be_the_name_of_a_column_of_the_rows():
+    frame, y, eras = make_mixed_frame()
+    model = make_estimator(ensemble, "real").fit(frame, y)
+    weeks = frame.assign(week=eras)
+    for by_eras in (split_statistics, era_feature_importances):
+        expected = by_eras(model, frame, y, eras=eras)
+        found = by_eras(model, weeks, y, eras="week")
+        assert found.keys() == expected.keys()
+        for name, values in expected.items():
+            assert_array_equal(found[name], values)
+    assert export_text(model, weeks, y, eras="week") == export_text(
+        model, frame, y, eras=eras
+    )
+    assert plot_tree(model, weeks, y, eras="week").get_title()
