@@ -106,7 +106,14 @@ def _write_command_line(app):
     """Write the reference of the commands from their ``--help``."""
     page = Path(__file__).parent / "api" / "command-line.md"
     page.parent.mkdir(exist_ok=True)
-    command = [sys.executable, "-P", "-m", "typer", "sklearn_era.cli._app", "utils"]
+    command = [
+        sys.executable,
+        "-P",
+        "-m",
+        "typer",
+        "sklearn_era.cli._commands",
+        "utils",
+    ]
     command += ["docs", "--name", "sklearn-era", "--title", "Command line"]
     printed = subprocess.run(command, check=True, capture_output=True, text=True)
     page.write_text(printed.stdout, encoding="utf-8")

@@ -14,8 +14,8 @@ from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import _num_samples
 
-from ._era_columns import label_columns
 from ._eras import EncodedEras, encode_eras, read_eras
+from ._label_columns import label_columns
 from ._tables.checks import check_collected, check_table, names_of_columns
 from ._tables.columns import list_columns
 from ._typing import Eras, Table

@@ -8,9 +8,9 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 
 from ._era_calendar import are_dates
-from ._era_columns import EraColumns, label_columns
 from ._era_labels import Labels, as_objects, categories_of, kind_of
 from ._eras import EncodedEras, are_ordered, check_order, read_eras
+from ._label_columns import EraColumns, label_columns
 from ._typing import EraOrder, Eras, Table
 
 TIME_FIRST = ("ordered", "unordered")

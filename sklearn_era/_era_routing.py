@@ -21,9 +21,9 @@ from ._era_arguments import (
     without_era_column,
 )
 from ._era_axes import read_again
-from ._era_columns import EraColumns
 from ._era_labels import find, label_texts
 from ._eras import check_eras, encode_eras
+from ._label_columns import EraColumns
 from ._typing import Eras, Table
 from ._warnings import listed, warn_user
 

@@ -13,7 +13,6 @@ from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import _num_samples
 
 from ._era_calendar import are_dates
-from ._era_columns import LabelColumn, label_columns
 from ._era_labels import (
     as_objects,
     categories_of,
@@ -22,6 +21,7 @@ from ._era_labels import (
     joined_categories,
     missing_rows,
 )
+from ._label_columns import LabelColumn, label_columns
 from ._typing import EraOrder, Table
 from ._warnings import warn_user
 from .effects import Recency, half_life_weights

@@ -15,8 +15,8 @@ from ..ensemble._boosters.estimators import (
 )
 from ..model_selection._out_of_era import name_in_fit
 from ._linear import LinearClassifier, LinearRegressor
-from ._losses import Loss
 from ._other_packages import PEERS, as_peer, limits_of, make_peer, package_of
+from ._row_losses import Loss
 
 BOOSTERS = (HistGradientBoostingClassifier, HistGradientBoostingRegressor)
 PLAIN = "plain"

@@ -18,11 +18,11 @@ from sklearn.utils.validation import validate_data
 
 from .._era_arguments import eras_by_name
 from .._era_axes import keep_pair, known_order, read_again
-from .._era_columns import EraColumns
 from .._era_labels import find
 from .._era_routing import PredictsByEra, ask, prepares_by_era, score
 from .._eras import EncodedEras, read_eras
 from .._fit_attributes import restores_on_failure
+from .._label_columns import EraColumns
 from .._progress import Progress
 from .._scikit_learn import check_sample_weight, names_checked_once
 from .._tables.checks import check_table
@@ -33,14 +33,14 @@ from .._warnings import refuses_moved, warned_once
 from ..ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
 from ..ensemble._parameters import check_class_weight
 from ..model_selection import EraSearchCV, _out_of_era
-from ..model_selection._era_split import steps_of
 from ..model_selection._out_of_era import with_order
 from ..model_selection._search_scores import prediction
+from ..model_selection._times_and_groups import steps_of
 from ._candidates import FIRST, PLAIN, make_members, uses_eras
 from ._categories import Columns, beside, columns_of, encode
 from ._docstring import DOC
-from ._losses import Loss, check_size, loss_of
 from ._member_search import PlainModelError, Rows, Search, at_stage, fit_members
+from ._row_losses import Loss, check_size, loss_of
 from ._update import TakesInEras
 from ._weights import LeftOut, keep, promising
 

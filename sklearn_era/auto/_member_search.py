@@ -29,8 +29,8 @@ from ..model_selection._out_of_era import (
 from ._candidates import BOOSTERS, PLAIN
 from ._categories import Columns, beside, encode
 from ._linear import LinearClassifier, LinearRegressor
-from ._losses import Loss
 from ._other_packages import Peer
+from ._row_losses import Loss
 from ._weights import Array, LeftOut, equal_eras, promising
 
 # Shares of all iterations, of which the best one is chosen.

@@ -24,8 +24,8 @@ from .._tables.target import check_y
 from .._typing import Eras
 from .._warnings import listed, warn_user
 from ._categories import columns_of
-from ._losses import Loss, loss_of
 from ._member_search import Rows, respond
+from ._row_losses import Loss, loss_of
 from ._weights import LeftOut, equal_eras, update_weights
 
 # With less, the loss in new eras is larger than chance explains.

@@ -16,7 +16,7 @@ from .._eras import era_means
 from ..ensemble._boosters.level_forecast import newey_west_error
 from ..metrics._mean_errors import mean_and_error
 from ._candidates import PLAIN
-from ._losses import Loss
+from ._row_losses import Loss
 
 # The share of the weights of least loss, beside the average of the best few.
 _SHARE_OF_CONVEX = 0.75

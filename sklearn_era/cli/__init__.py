@@ -1,9 +1,9 @@
 """The command line program, ``sklearn-era``.
 
-- ``_app``: the program and its commands; ``_demo``: its demonstration; ``_numerai``,
+- ``_commands``: the program and its commands; ``_demo``: its demonstration; ``_numerai``,
   ``_numerai_demo``: the command group ``numerai``;
 - ``_info``: the description of a model file;
-- ``_tables``: tables and estimators of ``fit`` and ``predict``; ``_training``: the rows
+- ``_tables``: tables and estimators of ``fit`` and ``predict``; ``_fit_input``: the rows
   of ``fit``; ``_scores``: lines on an average's weights and on held-out data;
 - ``_ui``: options, errors, progress and tables on the terminal.
 """
@@ -20,6 +20,6 @@ def main() -> None:
             import_optional(package, extra="cli")
     except MissingPackageError as error:
         raise SystemExit(f"Error: {error}") from None
-    from sklearn_era.cli._app import app
+    from sklearn_era.cli._commands import app
 
     app(prog_name="sklearn-era")

@@ -35,9 +35,9 @@ from sklearn_era.cli._ui import (
 )
 from sklearn_era.metrics import EraScoreForecast
 from sklearn_era.model_selection import EraSplit
-from sklearn_era.model_selection._era_split import steps_of
 from sklearn_era.model_selection._out_of_era import respond
 from sklearn_era.model_selection._search_scores import ScorerByEra
+from sklearn_era.model_selection._times_and_groups import steps_of
 from sklearn_era.numerai.metrics import numerai_corr
 
 LEAST_ERAS = 3  # for a forecast of the next one

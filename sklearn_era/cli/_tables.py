@@ -14,11 +14,11 @@ import pyarrow as pa
 from pandas.api import types
 from pyarrow import csv, dataset
 
-from sklearn_era._era_columns import EraColumns
 from sklearn_era._era_labels import label_texts
 from sklearn_era._era_routing import known_labels, prepares_by_era
 from sklearn_era._eras import check_eras, encode_eras
 from sklearn_era._files import whole_file
+from sklearn_era._label_columns import EraColumns
 from sklearn_era._tables.parquet import categorical_names, index_names
 from sklearn_era._tables.target import are_classes
 from sklearn_era.cli import _ui

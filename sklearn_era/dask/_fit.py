@@ -17,8 +17,8 @@ from sklearn.utils.validation import _check_monotonic_cst
 from .._scikit_learn import check_categorical_features
 from .._tables.target import check_y
 from .._warnings import warn_user
-from ..ensemble._binning.errors import feature_columns
 from ..ensemble._binning.integer_columns import UnbinnedRows
+from ..ensemble._binning.read_columns import feature_columns
 from ..ensemble._binning.thresholds import set_thresholds
 from ..ensemble._fit_state import begin_fit
 from . import _bins, _partitions, _survey

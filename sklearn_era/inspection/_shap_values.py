@@ -12,7 +12,7 @@ from .._era_arguments import without_era_column
 from .._eras import era_means, read_eras
 from .._typing import Eras
 from ._features import feature_names
-from ._raw_values import Array, explain
+from ._shapley import Array, explain
 
 
 @dataclass(frozen=True, eq=False)

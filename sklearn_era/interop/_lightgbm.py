@@ -17,7 +17,7 @@ from sklearn.ensemble._hist_gradient_boosting.gradient_boosting import (
 )
 
 from sklearn_era._trees.traversal import column_of_feature
-from sklearn_era.ensemble._binning.errors import column_name
+from sklearn_era.ensemble._binning.read_columns import column_name
 from sklearn_era.interop._categories import categories_of_features, listed_categories
 from sklearn_era.interop._sklearn import check_model
 

@@ -20,7 +20,7 @@ from sklearn_era.ensemble import (
     HistGradientBoostingClassifier,
     HistGradientBoostingRegressor,
 )
-from sklearn_era.ensemble._binning.errors import column_name
+from sklearn_era.ensemble._binning.read_columns import column_name
 from sklearn_era.interop._categories import categories_of_features, listed_categories
 from sklearn_era.interop._sklearn import as_vote, refuse_forest_classifier
 

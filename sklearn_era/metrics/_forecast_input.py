@@ -8,9 +8,9 @@ from numpy.typing import NDArray
 from sklearn.utils import check_scalar
 
 from .._era_axes import EraAxes, read_axes
-from .._era_columns import label_columns
 from .._era_labels import label_texts
 from .._eras import EncodedEras, encode_eras, read_eras
+from .._label_columns import label_columns
 from .._warnings import listed, warn_user
 from ._era_scores import EraScores
 

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 
 from .._warnings import renamed
 from ._era_k_fold import EraKFold
-from ._era_split import EraSplit
 from ._holdout_curve import HoldoutCurveDisplay, holdout_curve
 from ._search import EraSearchCV
 from ._search_display import EraSearchDisplay
+from ._times_and_groups import EraSplit
 from ._walk_forward import EraWalkForwardSplit
 
 if not TYPE_CHECKING:

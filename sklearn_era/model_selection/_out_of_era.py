@@ -31,7 +31,7 @@ from .._tables.no_value import no_value_noted, warn_of_no_value
 from .._tables.target import check_values
 from .._typing import Duration, EraOrder, Eras, Folds, Table
 from .._warnings import listed
-from ._era_split import SIZE, EraSplit
+from ._times_and_groups import SIZE, EraSplit
 from ._walk_forward import EraWalkForwardSplit
 
 NOT_TESTED = (

@@ -19,7 +19,6 @@ from sklearn.utils.metadata_routing import (
 )
 from sklearn.utils.validation import _check_method_params, check_is_fitted
 
-from .._era_columns import EraColumns
 from .._era_routing import (
     eras_for_prediction,
     take_eras_to_predict,
@@ -27,6 +26,7 @@ from .._era_routing import (
     with_eras,
 )
 from .._eras import EncodedEras
+from .._label_columns import EraColumns
 from .._typing import Eras, Table
 from .._warnings import listed, warn_user
 from ..metrics._metric import is_defined, metric_name

@@ -17,8 +17,8 @@ from sklearn.utils import gen_batches, get_tags
 from sklearn.utils.metadata_routing import _routing_enabled
 
 from .._era_axes import keep_pair, read_known
-from .._era_columns import EraColumns
 from .._era_routing import takes
+from .._label_columns import EraColumns
 from .._progress import Progress
 from .._warnings import listed
 from ._out_of_era import check_folds, fit_arguments, groups_for, split_eras

@@ -3,8 +3,8 @@
 from ._neutralizer import EraNeutralizer
 from ._ranks import EraRankTransformer
 from ._scaler import EraStandardScaler, EraTargetTransformer
-from ._target import EraTargetRegressor
 from ._target_encoder import EraTargetEncoder
+from ._target_regressor import EraTargetRegressor
 
 __all__ = [
     "EraNeutralizer", "EraRankTransformer", "EraStandardScaler", "EraTargetEncoder",

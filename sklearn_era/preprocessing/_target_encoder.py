@@ -29,7 +29,7 @@ from .._tables.target import are_classes, check_values
 from .._target_statistics import Cells, cells_of, effects
 from .._typing import Eras, Table
 from .._warnings import warn_user
-from ..ensemble._binning.errors import column_name
+from ..ensemble._binning.read_columns import column_name
 from ..model_selection._out_of_era import check_target
 from ._base import Array, read_or_one
 

@@ -18,13 +18,13 @@ from .._optional import import_optional
 from .._scikit_learn import check_categorical_features, check_sample_weight
 from .._tables.target import check_y
 from .._typing import Eras, Table
-from ..ensemble._binning.errors import encode
 from ..ensemble._binning.hooks import BinningMixin
 from ..ensemble._binning.rare_categories import (
     codes_of_categories,
     encoder_of,
     share_bins,
 )
+from ..ensemble._binning.read_columns import encode
 from ..ensemble._docstrings import CLASSES, PROBABILITIES, predicts
 from ._beam import Rule
 

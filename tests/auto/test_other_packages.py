@@ -14,9 +14,9 @@ from helpers.grids import on_grid
 from sklearn_era._tables.columns import read_columns
 from sklearn_era.auto import AutoEraClassifier, AutoEraRegressor
 from sklearn_era.auto._candidates import make_members
-from sklearn_era.auto._losses import loss_of
 from sklearn_era.auto._member_search import at_stage, respond, stages_of
 from sklearn_era.auto._other_packages import PEERS, as_peer, make_peer
+from sklearn_era.auto._row_losses import loss_of
 from sklearn_era.ensemble import HistGradientBoostingClassifier as Classifier
 from sklearn_era.ensemble import HistGradientBoostingRegressor as Regressor
 from sklearn_era.model_files import ModelFileError, save_model

@@ -17,8 +17,8 @@ from sklearn_era.ensemble import HistGradientBoostingClassifier as Classifier
 from sklearn_era.ensemble import HistGradientBoostingRegressor as Regressor
 from sklearn_era.model_files import load_model, save_model
 from sklearn_era.model_selection import EraSearchCV, EraSplit
-from sklearn_era.model_selection._era_split import steps_of
 from sklearn_era.model_selection._out_of_era import folds_of_eras
+from sklearn_era.model_selection._times_and_groups import steps_of
 
 rng = np.random.default_rng(0)
 N_WEEKS, N_SHOPS, PER_CELL = 16, 12, 4

@@ -11,7 +11,7 @@ from typer.main import get_command
 
 from helpers.cli import fail, fit, invoke, params, predict, run, write
 from sklearn_era import cli
-from sklearn_era.cli._app import app
+from sklearn_era.cli._commands import app
 from sklearn_era.cli._ui import name_options, print_table
 from sklearn_era.ensemble import HistGradientBoostingRegressor
 from sklearn_era.model_files import load_model, save_model

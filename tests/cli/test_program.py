@@ -24,7 +24,7 @@ from helpers.criteria import NAMES
 from helpers.grids import slow
 from sklearn_era import cli
 from sklearn_era.auto import AutoEraRegressor
-from sklearn_era.cli._app import app
+from sklearn_era.cli._commands import app
 from sklearn_era.cli._scores import promise, range_of
 from sklearn_era.cli._ui import parse_value
 from sklearn_era.effects import Intercepts

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 from typer.testing import CliRunner
 
-from sklearn_era.cli._app import app
+from sklearn_era.cli._commands import app
 from sklearn_era.ensemble import HistGradientBoostingRegressor
 from sklearn_era.model_files import save_model
 

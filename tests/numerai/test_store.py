@@ -271,7 +271,7 @@ def test_a_file_system_without_locks_is_warned_of(tmp_path, monkeypatch):
 
 def test_help_and_a_command_import_no_more_than_they_need(tmp_path):
     program = (
-        "import sys; from pathlib import Path; import sklearn_era.cli._app\n"
+        "import sys; from pathlib import Path; import sklearn_era.cli._commands\n"
         "heavy = {'numpy', 'pandas', 'pyarrow', 'requests', 'scipy', 'sklearn'}\n"
         "print(heavy & sys.modules.keys())\n"
         "from sklearn_era.numerai.config import load_config, write_config\n"

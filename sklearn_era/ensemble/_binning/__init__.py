@@ -8,5 +8,5 @@
 - ``thresholds``: the thresholds of a column of floats;
 - ``dataset``: rows binned once, for many fits; ``parquet``: the same from files;
 - ``hooks``: the calls for bins in the patched ``fit`` of scikit-learn;
-- ``errors``: errors about values of X that name the column.
+- ``read_columns``: values of any type to numbers, with errors that name the column.
 """

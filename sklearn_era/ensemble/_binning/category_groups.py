@@ -10,8 +10,8 @@ from sklearn.base import BaseEstimator
 from ..._eras import Array, era_means
 from ..._target_statistics import Ints, effects_elsewhere
 from ..._warnings import warn_user
-from .errors import column_name
 from .rare_categories import encoder_of, numbers_of_categories, set_bins
+from .read_columns import column_name
 
 # Number of rows of a category, by weights of mean 1, of which each has little part in
 # its effect; bins that categories share have as many.

@@ -16,7 +16,6 @@ from ..._tables.target import check_values
 from ..._typing import ColumnChoice, Eras, Table
 from .category_groups import bins_of_codes, group_categories
 from .dataset import BinnedDataset
-from .errors import encode, feature_columns
 from .floats import fit_float_mapper, transform
 from .integer_columns import IntegerColumns, UnbinnedRows, as_integer_columns
 from .integers import bin_columns, fit_bin_mapper, matrix_of_own_bins, take_rows
@@ -26,6 +25,7 @@ from .rare_categories import (
     numbers_of_categories,
     share_bins,
 )
+from .read_columns import encode, feature_columns
 
 
 class DatasetRows(UnbinnedRows):

@@ -11,9 +11,9 @@ from sklearn.utils.validation import check_is_fitted
 from ..._era_arguments import era_columns_in, names_columns, take_era_column
 from ..._era_axes import read_again, read_known
 from ..._era_calendar import horizons
-from ..._era_columns import label_columns
 from ..._era_labels import find
 from ..._eras import EncodedEras, read_eras
+from ..._label_columns import label_columns
 from ..._typing import Eras, Table
 from ..._warnings import warn_user
 from ...effects import Intercepts, intercepts_of

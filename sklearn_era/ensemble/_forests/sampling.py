@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..._era_axes import read_known
-from ..._era_columns import label_columns
 from ..._eras import EncodedEras, consecutive_blocks, read_eras
+from ..._label_columns import label_columns
 from ..._typing import EraOrder, Eras, Table
 
 Bootstrap = Literal["rows", "within_eras", "whole_eras", False]

@@ -18,8 +18,8 @@ from sklearn.utils.validation import (
 from ..._era_arguments import without_era_column
 from ..._scikit_learn import is_pandas_df, is_polars_df
 from ..._typing import Table
-from .._binning.errors import encode, must_be_read, read_by_column
 from .._binning.integer_columns import is_pyarrow_table
+from .._binning.read_columns import encode, must_be_read, read_by_column
 from .._splitting.lanes.instruction_sets import lane_module
 from .packed_trees import check_trees
 from .trees import READABLE

@@ -5,7 +5,7 @@ from numpy.typing import NDArray
 from sklearn.ensemble._hist_gradient_boosting import gradient_boosting
 
 from ..._trees.traversal import column_of_feature
-from .._binning.errors import column_name
+from .._binning.read_columns import column_name
 from .packed_trees import check_trees
 
 

@@ -20,8 +20,8 @@ from sklearn_era._tables.no_value import NoValueWarning
 from sklearn_era.ensemble import BinnedDataset, EraForestRegressor
 from sklearn_era.ensemble import HistGradientBoostingClassifier as Classifier
 from sklearn_era.ensemble import HistGradientBoostingRegressor as Regressor
-from sklearn_era.ensemble._binning.errors import feature_columns
 from sklearn_era.ensemble._binning.integers import draw_rows
+from sklearn_era.ensemble._binning.read_columns import feature_columns
 
 N = 240
 ERAS = np.repeat(np.arange(6), N // 6)

@@ -18,7 +18,7 @@ from sklearn_era.cli._ui import (
     parse_value,
 )
 from sklearn_era.ensemble._parameter_table import MOVED
-from sklearn_era.model_selection._era_split import steps_of
+from sklearn_era.model_selection._times_and_groups import steps_of
 
 _Names = Sequence[str] | None
 

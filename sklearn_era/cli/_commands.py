@@ -152,7 +152,7 @@ def fit(
 
     from sklearn_era._era_axes import TIME_FIRST
     from sklearn_era.cli import _scores, _tables
-    from sklearn_era.cli._training import (
+    from sklearn_era.cli._fit_input import (
         check_times,
         make_estimator,
         read_training,
