@@ -71,7 +71,7 @@ cdef inline int order_categories(
 # others.
 
 cdef inline int n_moved_from_end(int n_used, bint is_reversed) noexcept nogil:
-    """Return how many categories may go left, counted from the first or the last."""
+    """Return how many categories may go left, from the start or end of their order."""
     return (n_used + 1) // 2 - is_reversed
 
 
