@@ -236,8 +236,8 @@ cdef inline void add_by_statistic(
     int field,                # the statistic's first
     double * sums,            # IN and OUT, (n_fields, n_lanes)
 ) noexcept nogil:
-    """Call `add_statistic` with `what` as a constant for the compiler; also with the
-    default `l2` of 0 for mean gains, which saves a division.
+    """Call `add_statistic` with `what` as a constant for the compiler and, for mean
+    gains, also the default `l2` of 0, which saves a division.
     """
     cdef double l2 = criterion.l2_regularization
     if what == DIRECTIONS:

@@ -93,7 +93,7 @@ cdef class Criterion:
         Sides have a row for each era: sum of gradients, sum of hessians, number of
         rows; `gain` is the pooled gain. `impurities` are impurities of eras before the
         split, `era_sizes` rows of eras in training (by default in the node). Eras are
-        summed up within `groups`, and then groups are merged, as with processes.
+        summed up within `groups`; these sums are then merged like sums of processes.
         """
         cdef:
             const double [:, ::1] left_sums = np.array(left, dtype=np.float64)
@@ -190,8 +190,8 @@ def compare_sides(
 def compare_listed(
     const double [:, :, :, ::1] sides, const double [::1] min_samples, double l2
 ):
-    """Return gains and effects (v_L - v_R) of the splits whose sums are the `sides` of
-    `ListedSplits`, in an array of shape (2, n_eras, n_splits).
+    """Return gains and effects (v_L - v_R) of splits in each era, from the `sides` of a
+    `ListedSplits`, as an array of shape (2, n_eras, n_splits).
     """
     cdef:
         Py_ssize_t of_hessians = sides.shape[1] - 1

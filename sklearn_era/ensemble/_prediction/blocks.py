@@ -30,14 +30,14 @@ BLOCK_VALUES = 2**21
 
 class BlockPredictionMixin(gradient_boosting.BaseHistGradientBoosting):
     """Predicts by ``trees``, with the same bits as scikit-learn. Converts rows in
-    blocks; scikit-learn converts lists, sparse matrices and object arrays, as a whole.
+    blocks; scikit-learn converts lists, sparse matrices and object arrays as a whole.
     """
 
     _bin_mapper: Any
     _preprocessor: Any
 
     def _raw_predict(self, X: Any, n_threads: int | None = None) -> NDArray[Any]:
-        """Return raw predictions, (n_rows, n_outputs); within a fit, `X` has bins."""
+        """Return raw predictions, (n_rows, n_outputs); within a fit, `X` is binned."""
         check_is_fitted(self)
         if getattr(self, "_in_fit", False):
             return super()._raw_predict(X, n_threads)
@@ -122,8 +122,8 @@ def _is_readable(X: Any) -> bool:
 
 
 def _block_taker(X: Any) -> Callable[[slice], Any] | None:
-    """Return a function from a slice to these rows of X, without a copy. Return None if
-    X is neither a matrix nor a data frame, or if scikit-learn would not copy X.
+    """Return a function from slices to rows of X, without a copy. Return None if X is
+    neither a matrix nor a data frame, or if scikit-learn would not copy X anyway.
     """
     if get_config()["array_api_dispatch"]:
         return None

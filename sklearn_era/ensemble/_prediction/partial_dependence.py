@@ -17,7 +17,7 @@ class PartialDependenceMixin(gradient_boosting.BaseHistGradientBoosting):
     def _compute_partial_dependence_recursion(
         self, grid: NDArray[np.floating], target_features: NDArray[np.integer]
     ) -> NDArray[np.float64]:
-        """Return the mean prediction at each grid point; ValueError for categories."""
+        """Return mean predictions by grid point; ValueError for categorical columns."""
         known, f_idx_map = self._bin_mapper.make_known_categories_bitsets()
         shapes = (0, self._n_features), (0, self.n_trees_per_iteration_)
         check_trees(self._predictors, *shapes, known, f_idx_map, "raw_left_cat_bitsets")

@@ -11,10 +11,10 @@ leaf's Shapley value of feature i is (Owen, Management Science 18, 1972)
 
 - Path-dependent: a polynomial in t, which Gauss and Legendre's quadrature integrates
   exactly. Products grow on the way down the tree, and sums over leaves on the way up.
-- Interventional: the row alone passes a features, the background row alone b; without
-  a feature that both fail, the integral is (a - 1)! b! / (a + b)!, or with a and b
-  exchanged. A row's values depend only on the *set* of features that it fails, and
-  are computed once for each set and leaf.
+- Interventional: let a be the number of features that only the row passes, b of those
+  that only the background row passes. Without a feature that both fail, the integral
+  is (a - 1)! b! / (a + b)!, or with a and b exchanged. A row's values depend only on
+  the *set* of features that it fails, and are computed once for each set and leaf.
 
 The module is compiled once for each instruction set (`instruction_sets`).
 """

@@ -76,7 +76,7 @@ def add_trees(
 
     The type of X is in `READABLE`. `known_cat_bitsets` has shape
     (n_categorical_features, 8) and dtype uint32; `f_idx_map` maps each categorical
-    feature to its row there.
+    feature to its row of bitsets.
     """
     cdef:
         PackedTrees trees = PackedTrees(

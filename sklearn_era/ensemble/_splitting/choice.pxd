@@ -86,10 +86,10 @@ cdef inline void search_node(
     """Find the split of a node, and set `result`; all threads of the team call this.
 
     With a `min_gain_share`, nodes are split in the order of their splits' gains. A node
-    without an admissible split of this share takes the split of the largest gain, so
-    the largest gain bounds the node's place in the queue. GAINS_ALONE finds the largest
-    gain only; ERAS_ALONE compares eras, once the node may be the next to be split; and
-    WHOLE_SEARCH does both.
+    without an admissible split of this share takes the split of its largest gain, so
+    the largest gain bounds the node's place in the queue. The step GAINS_ALONE finds
+    the largest gain only; ERAS_ALONE compares eras, once the node may be the next to be
+    split; WHOLE_SEARCH does both.
     """
     cdef:
         node_choice choice
@@ -127,8 +127,8 @@ cdef inline void choose_by_share(
     thread_team team,
     node_choice * choice,  # IN: the split of the largest gain; OUT
 ) noexcept nogil:
-    """Choose the best split by the criterion's key among those with `min_gain_share` of
-    the largest gain; if none is admissible, keep the split of the largest gain.
+    """Choose the best split by the criterion's key among splits with `min_gain_share`
+    of the largest gain; if none is admissible, keep the split of the largest gain.
     """
     cdef:
         feature_split largest = choice.split

@@ -1,10 +1,9 @@
 """Fixed points: integers in place of gradients and hessians.
 
 The largest value has as many bits as an exact sum over all rows allows: 33 for a
-million rows, as a double has 53. So few bits are not enough if values vary by many
-orders of magnitude, or with weights: weighted rows must keep their ratio of gradient to
-hessian as in float32. Then the remainder of each value is a second integer (a low
-word).
+million rows, as a double has 53. So few bits fail if values vary by many orders of
+magnitude, or with weights: weighted rows must keep their ratio of gradient to hessian
+as in float32. Then the remainder of each value is a second integer (a low word).
 """
 
 from cython.parallel import prange

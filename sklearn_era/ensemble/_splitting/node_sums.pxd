@@ -36,8 +36,8 @@ cdef inline NodeHistograms lend(
     SplitterState self, HistogramStore store, const grown_node * node,
     NodeHistograms parent, bint by_era=False
 ):
-    """Return memory for a node's sums by bin and, with enough rows, by era, if `parent`
-    has sums by era or, at a root, if `by_era`. Return None if memory runs out.
+    """Return memory for a node's sums by bin; with enough rows, also by era if `parent`
+    has sums by era or, without a parent, if `by_era`. Return None if memory runs out.
     """
     cdef:
         NodeHistograms histograms

@@ -13,7 +13,7 @@ from .rows cimport BITSET_SIZE
 
 
 cdef class TreeRecords:
-    """Memory for the nodes of a tree that has at most `n_leaves`."""
+    """Memory for the nodes of a tree that has at most `n_leaves` leaves."""
 
     def __init__(self, Py_ssize_t n_leaves):
         cdef node_record [::1] nodes

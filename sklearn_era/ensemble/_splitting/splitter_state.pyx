@@ -127,7 +127,8 @@ cdef class SplitterState:
         return features[np.asarray(self.penalties)[features] < 1.0]
 
     def bundle_features(self, tree, features):
-        """Bundle a tree's features (if all features, once per fit); set up searches."""
+        """Bundle a tree's features; set up searches. Bundles of all features are kept.
+        """
         cdef NodeSearch search = self.search
         all_of_fit = self.usable_features(np.arange(self.tree.n_features))
         are_all = features.size == all_of_fit.size

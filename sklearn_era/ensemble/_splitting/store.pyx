@@ -86,7 +86,7 @@ cdef class HistogramStore:
 
 
 cdef class NodeHistograms:
-    """The sums of a node by bin, in memory of the store that other nodes use later."""
+    """A node's sums by bin, in memory that the store lends to other nodes later."""
 
     def __init__(self, int number):
         self.number = number

@@ -237,7 +237,7 @@ cdef inline void group_codes(
     const X_BINNED_DTYPE_C * places,  # (n_splits,), of some splits, ascending
     int n_splits, X_BINNED_DTYPE_C * groups,  # OUT, by code: see `lane_column`
 ) noexcept nogil:
-    """Set the group of each code: the first split that has it on the left side."""
+    """Set each code's group: the first split that has the code on the left side."""
     cdef:
         const X_BINNED_DTYPE_C * codes = order.order.codes
         int first = 0, i, j
@@ -294,7 +294,7 @@ cdef inline void prune_column(
     double min_key, lane_column * column,  # IN and OUT
 ) noexcept nogil:
     """Drop the splits that can no longer reach `min_key` or cover enough eras. Keep
-    them if they are less than a quarter, or if other splits of their bundle can win.
+    them if they are fewer than a quarter, or if other splits of their bundle can win.
     """
     cdef:
         double * sums = sums_of_column(splits, column)

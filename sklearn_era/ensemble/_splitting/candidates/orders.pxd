@@ -25,7 +25,7 @@ cdef struct category_struct:
 
 
 cdef inline int compare_categories(const void * a, const void * b) noexcept nogil:
-    """Compare categories by value, then by bin, so that no two of them are equal."""
+    """Compare categories by value, then by bin, so that no two categories are equal."""
     cdef:
         const category_struct * x = <const category_struct *> a
         const category_struct * y = <const category_struct *> b

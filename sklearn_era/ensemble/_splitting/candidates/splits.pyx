@@ -235,7 +235,7 @@ cdef sides_of_eras(
     Py_ssize_t n,               # of them
 ):
     """Return the sums of each era on both sides of the listed splits: gradients, rows
-    and, unless all are 1, hessians. The shape is (2, n_planes, n_eras, n).
+    and hessians (unless all are 1). The shape is (2, n_planes, n_eras, n).
     """
     cdef:
         EraRows rows = self.rows

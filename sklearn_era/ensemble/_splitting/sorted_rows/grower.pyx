@@ -4,7 +4,7 @@ In a tree grown to full depth most nodes are small, too small for a histogram of
 bins per feature. So small nodes are split here: rows are sorted by each feature once,
 splits keep the order, and candidates lie between neighbours.
 
-Formulas and sums are those of the histogram splitters. So trees are the same, to the
+Formulas and sums are the same as in the histogram splitters. So trees are equal, to the
 last bit, unless sums of weights or squares are rounded, features are drawn, or the gain
 alone decides between gains that are equal up to rounding.
 """
