@@ -1,8 +1,8 @@
-"""Elements of scikit-learn's arrays, which all releases in `patches/UPSTREAM` share.
+"""Element types of scikit-learn's arrays, equal in all releases in `patches/UPSTREAM`.
 
-They are declared here, and none is cimported from scikit-learn, so that one build
-serves all releases. Cython compares a struct with an array's dtype wherever it takes
-an array.
+They are declared here, not cimported from scikit-learn, so that one build serves all
+these releases. Wherever Cython takes an array, it compares the struct with the array's
+dtype.
 """
 
 from libc.stdint cimport uint8_t, uint32_t

@@ -1,9 +1,8 @@
 """The qualities of all refinements of a rule, from histograms of all columns.
 
-A refinement adds a condition on one column to a rule. A condition covers a range of the
-column's bins, or all others, so its sums are differences of prefix sums over bins. Each
-column's histogram takes one pass over the rows that a refinement can move: those of the
-rule for *and*, all others for *or*.
+A refinement adds to a rule a condition on one column: a range of bins, or all other
+bins. So its sums are differences of prefix sums. A column's histogram takes one pass
+over the rows that refinements can remove (*and*: the rule's) or add (*or*: all others).
 """
 
 from cython.parallel import prange, threadid
@@ -31,7 +30,7 @@ cdef inline void add(sums_struct * to, const sums_struct * more) noexcept nogil:
 cdef inline sums_struct difference(
     const sums_struct * whole, const sums_struct * part
 ) noexcept nogil:
-    """Return the sums of a whole less those of a part, at least 0 despite rounding."""
+    """Return `whole` less `part`, sum by sum, at least 0 despite rounding."""
     cdef sums_struct rest
     rest.positive = max(whole.positive - part.positive, 0.0)
     rest.negative = max(whole.negative - part.negative, 0.0)
@@ -53,7 +52,7 @@ cpdef double newton_step(
     double sum_residuals, double sum_curvatures,
     double learning_rate, double l2_regularization,
 ) noexcept nogil:
-    """Return Newton's step for the log loss of some rows, limited by `MAX_STEP`."""
+    """Return `learning_rate` times Newton's step for the log loss, up to `MAX_STEP`."""
     cdef double total = sum_curvatures + l2_regularization
     if total <= 0.0:
         return 0.0
@@ -91,11 +90,10 @@ cdef inline double variance_after(
 
 
 cdef class RefinementCounter:
-    """Measures rules with each possible condition added (refinements), round by round.
+    """Measures refinements of rules, each with one more condition, round by round.
 
-    A condition covers the bins `lower` to `upper`, or with `is_complement` all others.
-    The conditions on column j have the numbers ``first_condition[j]`` to
-    ``first_condition[j + 1] - 1``.
+    Conditions cover the bins `lower` to `upper` or, with `is_complement`, all others.
+    Column j has conditions ``first_condition[j]`` to ``first_condition[j + 1] - 1``.
     """
 
     cdef:
@@ -150,7 +148,7 @@ cdef class RefinementCounter:
         bint compares_rates, double positive_scale, double negative_scale,
     ):
         """Set the rows' weights and the parameters of `quality`; return the quality of
-        the rule that covers all rows, whose sums are `totals`.
+        the rule that covers all rows. `totals` are this rule's weights by class.
         """
         cdef sums_struct whole
         self.weights = weights
@@ -190,7 +188,9 @@ cdef class RefinementCounter:
         const double [:, ::1] covered_moments, const double [::1] penalties,
         int min_samples_rule,
     ):
-        """Return the quality of each refinement; -inf if it is not admissible."""
+        """Return each refinement's quality; -inf if not admissible. `rows` may enter
+        the rule (`is_union`) or leave it; `covered` has the sums of its other rows.
+        """
         cdef:
             sums_struct stays
             int n_features = self.X_binned.shape[1]
@@ -215,7 +215,7 @@ cdef class RefinementCounter:
         const sums_struct * stays, const double [:, ::1] stays_moments, double penalty,
         int min_samples_rule, double [::1] qualities,  # OUT
     ) noexcept nogil:
-        """Set the qualities of the refinements by a condition on one column."""
+        """Set the qualities of the refinements by all conditions on one column."""
         cdef:
             const uint8_t * values = &self.X_binned[0, column]
             const uint8_t * is_positive = &self.is_positive[0]
@@ -264,9 +264,9 @@ cdef class RefinementCounter:
             qualities[condition] = quality
 
     cdef double quality(self, const sums_struct * covered) noexcept nogil:
-        """Return the true positive rate less the false positive rate of covered rows if
-        `compares_rates`, else their precision with a prior. The scales are the weights
-        of all positive and negative rows; or the weights that the prior adds to both.
+        """Return a rule's quality: if `compares_rates`, the true positive rate less the
+        false positive rate of `covered` rows, else their precision with a prior. Scales
+        are the weights of all positive and negative rows; or the prior's weights.
         """
         if self.compares_rates:
             return (
@@ -281,7 +281,7 @@ cdef class RefinementCounter:
     cdef void add_moments(
         self, const uint8_t * values, int thread, const int [::1] rows
     ) noexcept nogil:
-        """Set, by group, the cumulative sums of `row_moments` over a column's bins."""
+        """Set cumulative sums of `row_moments` over a column's bins, for each group."""
         cdef:
             Py_ssize_t n_groups = self.n_groups
             double * moments = &self.moments[thread, 0, 0]
@@ -301,7 +301,7 @@ cdef class RefinementCounter:
         self, int condition, int thread,
         const sums_struct * covered, const double [:, ::1] stays_moments,
     ) noexcept nogil:
-        """Return the mean over groups of ``variance ** power``, after adding a rule."""
+        """Return the mean over groups of ``variance ** power`` after adding a rule."""
         cdef:
             Py_ssize_t n_groups = self.n_groups
             const double * moments = &self.moments[thread, 0, 0]

@@ -1,7 +1,7 @@
 """Bins of floats, by binary searches for many values at once.
 
-A step of the search is an addition, not a branch that is mispredicted half of the time,
-and values do not wait for each other: a search takes a tenth of the time.
+Each step of a search is an addition, not a branch that processors mispredict half of
+the time, and values do not wait for each other. So a search takes a tenth of the time.
 """
 
 from cython.parallel import prange

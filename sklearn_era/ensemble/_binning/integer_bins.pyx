@@ -1,8 +1,8 @@
 """Loops over columns of small integers, to count values and to map them to bins.
 
-A column is an address and a stride: so one loop serves arrays of any layout and data
-frames of separate columns. Values are read as unsigned integers of 8 or 16 bits, called
-*codes*, and a table has an entry for each code, which depends on the dtype.
+A column is given by its address and stride, so one loop serves arrays of any layout and
+data frames of separate columns. Values are read as unsigned integers of 8 or 16 bits,
+called *codes*. A table, made for the dtype of a column, has an entry for each code.
 """
 
 from cython.parallel import prange
@@ -29,7 +29,7 @@ def count_codes(
     uint32_t[:, ::1] counts,  # OUT, (n_columns, 2 ** (8 * itemsize)); zero at first
     const int n_threads,
 ):
-    """Count how often each code occurs in the rows; a repeated row counts repeatedly.
+    """Count how often each code occurs in `rows` of each column, repeats included.
 
     The caller keeps the memory at the addresses alive and the rows within bounds.
     """
@@ -78,8 +78,8 @@ def map_codes(
     uint8_t[:, :] binned,  # OUT, (n_rows, n_features)
     const int n_threads,
 ):
-    """Write the table's entry for each row of each column into `binned`. As for
-    `count_codes`, the caller keeps memory alive, and rows and columns within bounds.
+    """Write into `binned` the table's entry for the code in each row of each column. As
+    in `count_codes`, the caller keeps memory alive, and rows and columns within bounds.
     """
     cdef:
         intp_t n_columns = addresses.shape[0]

@@ -26,8 +26,8 @@ cdef inline bint rank_directional(
     const double * gains,  # NULL: no ties to break
     split_rank * rank,
 ) noexcept nogil:
-    """Set the key to the eras' agreement, and the second key, which breaks its many
-    ties, to the smoothed gain; return whether the split is valid.
+    """Set the key to the agreement of the eras' directions, and the second key, for
+    ties, to B_alpha of `gains` (unless NULL); return whether the split is valid.
     """
     rank.primary = direction_agreement(directions, eras.n_eras)
     if rank.primary == 0.0 or rank.primary < criterion.min_direction_agreement:

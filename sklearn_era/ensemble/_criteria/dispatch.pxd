@@ -61,7 +61,7 @@ cdef enum:
 
 
 cdef inline bint is_sum(statistic what) noexcept nogil:
-    """Return whether a statistic of several eras is the sum of their own statistics."""
+    """Return whether a statistic over eras is the sum of each era's own statistic."""
     return what in (DIRECTIONS, DIRECTIONS_AND_GAINS, MEAN_GAINS)
 
 
@@ -87,7 +87,7 @@ cdef inline int n_fields_of(statistic what) noexcept nogil:
 cdef inline statistic statistic_of(
     const criterion_struct * criterion, int name
 ) noexcept nogil:
-    """Return the statistic by which a criterion, or a part of a blend, ranks splits."""
+    """Return the statistic for the key of the criterion `name`, alone or in a blend."""
     cdef boltzmann_kind kind = kind_of_alpha(criterion.boltzmann_alpha)
     if name == ERA:
         if kind == boltzmann_kind.MEAN:
@@ -154,8 +154,8 @@ cdef inline era_terms compare_sides(
     double l2,               # `l2_regularization`; perhaps a constant 0
     era_sums left, era_sums right, const era_facts * era,
 ) noexcept nogil:
-    """Return what an era adds to a statistic; 0 if it is not informative: if a side of
-    the split has fewer than `min_samples` rows, or only rows without weight.
+    """Return an era's terms for a statistic. Their value is neutral if a side of the
+    split has fewer than `min_samples` rows of the era, or only rows without weight.
     """
     cdef:
         bint is_neutral = what in (
@@ -236,8 +236,8 @@ cdef inline void add_by_statistic(
     int field,                # the statistic's first
     double * sums,            # IN and OUT, (n_fields, n_lanes)
 ) noexcept nogil:
-    """Call `add_statistic` with constants, for the compiler: `what`, and the default
-    `l2_regularization`, which saves mean gains a division.
+    """Call `add_statistic` with `what` as a constant for the compiler and, for mean
+    gains, also the default `l2` of 0, which saves a division.
     """
     cdef double l2 = criterion.l2_regularization
     if what == DIRECTIONS:
@@ -287,7 +287,7 @@ cdef inline void add_statistic(
     const criterion_struct * criterion, const lane_eras * lanes, int field,
     double * sums,
 ) noexcept nogil:
-    """Add some eras to one statistic of all splits, with the sums in registers."""
+    """Add the eras of `lanes` to a statistic of all splits, with sums in registers."""
     cdef:
         double[LANES] covered_here
         double[MAX_FIELDS * LANES] kept_here
@@ -326,7 +326,7 @@ cdef inline void add_absent_terms(
     statistic what, const criterion_struct * criterion, double n_absent,
     double * kept,           # IN and OUT, of the statistic
 ) noexcept nogil:
-    """Add eras without rows in the node to a statistic: each has the gain 0."""
+    """Add `n_absent` eras to a statistic: without rows in the node, they gain 0."""
     cdef double alpha = criterion.boltzmann_alpha
     if what == SMOOTHED_GAINS or what == EXTREME_GAINS:
         add_gain(kind_of_alpha(alpha), alpha, 0.0, n_absent, kept, 1)
@@ -336,7 +336,7 @@ cdef inline void add_absent_terms(
 
 cdef inline bint counts_uncovered(statistic what) noexcept nogil:
     """Return whether an era that a split does not cover may change the statistic. True
-    is never wrong, but costs time if such an era adds 0.
+    is never wrong, but costs time where uncovered eras add 0.
     """
     return what not in (
         DIRECTIONS, DIRECTIONS_AND_GAINS, MEAN_GAINS, EFFECTS, CHANGING_RATES, RATIOS,

@@ -101,10 +101,10 @@ cdef inline void add_gain(
 cdef inline void add_smoothed(
     double alpha, double gain, double count, double * sums, Py_ssize_t stride
 ) noexcept nogil:
-    """Add `count` times a gain to SMOOTHED sums, by one exponential. Branch-free.
+    """Add a gain `count` times to SMOOTHED sums, with one exponential. Branch-free.
 
-    The exponential is the weight of the gain or, if the gain is a new extreme, the
-    factor of all former weights.
+    The exponential is the weight of the gain. But if the gain is a new extreme, all
+    former weights are multiplied by the exponential.
     """
     cdef:
         double offsets = sums[0]
@@ -128,7 +128,7 @@ cdef inline void add_smoothed(
 cdef inline void merge_gains(
     double alpha, double * sums, const double * others
 ) noexcept nogil:
-    """Add the sums of other eras' gains to `sums`; not for MEAN (`boltzmann_kind`)."""
+    """Add `others`, sums of other eras' gains, to `sums`; not for alpha = 0 (MEAN)."""
     cdef:
         double offset = others[EXTREME_GAIN] - sums[EXTREME_GAIN]
         double shrunk
@@ -155,7 +155,7 @@ cdef inline void merge_gains(
 
 
 cdef inline double smoothed_mean(const double * sums) noexcept nogil:
-    """Return B_alpha, a mean that leans towards one extreme, of SMOOTHED sums."""
+    """Return B_alpha, a mean that leans towards one extreme, from its SMOOTHED sums."""
     return sums[EXTREME_GAIN] + sums[OFFSETS] / sums[WEIGHTS]
 
 
@@ -175,7 +175,7 @@ cdef inline bint rank_era(
     const criterion_struct * criterion, const eras_struct * eras,
     const double * gains, split_rank * rank,
 ) noexcept nogil:
-    """Set the key to B_alpha(gain_1, ..., gain_M); return whether it exceeds 0.
+    """Set the key to B_alpha(gain_1, ..., gain_M); return whether the key exceeds 0.
 
     DeLise (2023), definition 6, equation 36.
     """

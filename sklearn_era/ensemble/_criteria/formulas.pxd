@@ -33,7 +33,7 @@ cdef inline double bounded(double value, double lower, double upper) noexcept no
 
 
 cdef inline double node_loss(double sum_gradients, double value) noexcept nogil:
-    """Return G v, twice a node's loss at its value; unclipped, it is -G² / (H + l2).
+    """Return G v, twice the loss of a node of value v; unclipped, -G² / (H + l2).
 
     Equation 6 of Chen & Guestrin (2016), XGBoost, without the factor 1/2.
     """
@@ -116,7 +116,7 @@ cdef inline era_facts facts_of_era(
 cdef inline double gain_unit(
     const criterion_struct * criterion, double sum_hessians, double gradient_variance
 ) noexcept nogil:
-    """Return the factor of gains: 1 or, to normalise gains, 1 / (H V), or 0 if V is 0.
+    """Return the factor of gains: 1, or 1 / (H V) to normalise them (0 if V is 0).
 
     V is the variance of the gradients at the root, by unit of hessian.
     """
@@ -137,7 +137,7 @@ cdef inline double is_covered(
 cdef inline double is_informative(
     era_sums left, era_sums right, double min_samples
 ) noexcept nogil:
-    """Return 1 if an era is covered by a split and has weight on both sides, else 0."""
+    """Return 1 if a split covers an era and each side has weight in it, else 0."""
     cdef double lighter = (
         left.hessians if left.hessians < right.hessians else right.hessians
     )
@@ -145,7 +145,7 @@ cdef inline double is_informative(
 
 
 cdef inline era_sums neutral_unless(double informative, era_sums sums) noexcept nogil:
-    """Return a side's sums; if the era is not informative, gradients 0, hessians 1."""
+    """Return a side's sums, but gradients 0 and hessians 1 in an uninformative era."""
     cdef era_sums result
     result.gradients = sums.gradients if informative > 0.0 else 0.0
     result.hessians = sums.hessians if informative > 0.0 else 1.0
@@ -156,10 +156,10 @@ cdef inline era_sums neutral_unless(double informative, era_sums sums) noexcept 
 cdef inline double era_contrast(
     era_sums left, era_sums right, double l2_regularization
 ) noexcept nogil:
-    """Return (v_Lj - v_Rj) (H_Lj + l2) (H_Rj + l2): a split's effect, not divided.
+    """Return (v_Lj - v_Rj) (H_Lj + l2) (H_Rj + l2), which has the sign of v_Lj - v_Rj.
 
-    It is 0 if both sides' values differ by no more than rounding allows for equal rows:
-    with sample weights, g and h are rounded to float32, by up to 2^-24 of their size.
+    The result is 0 if rounding alone could make the values differ: with sample weights,
+    g and h are rounded to float32, by up to 2^-24 of their size.
     """
     cdef:
         double a = right.gradients * (left.hessians + l2_regularization)
@@ -272,7 +272,7 @@ cdef inline void add_to_moments(
 cdef inline void merge_moments(
     int n_fields, double * sums, const double * others
 ) noexcept nogil:
-    """Add the moments of other eras to `sums`, shifted to the first value of `sums`."""
+    """Add `others`, moments of other eras, to `sums`, from the origin of `sums`."""
     cdef:
         double shift = others[ORIGIN] - sums[ORIGIN]
         double n_others = others[N_VALUES]

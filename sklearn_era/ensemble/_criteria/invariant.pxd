@@ -13,7 +13,7 @@ cdef inline double era_effect(
 ) noexcept nogil:
     """Return v_Lj - v_Rj: the difference of the sides' values in an era.
 
-    In place of equation 20 of Liao et al. (2024), which ignores the right side.
+    It replaces equation 20 of Liao et al. (2024), which ignores the right side.
     """
     return era_contrast(left, right, l2_regularization) / (
         (left.hessians + l2_regularization) * (right.hessians + l2_regularization)
@@ -50,7 +50,7 @@ cdef inline double era_ratio(era_sums left, era_sums right) noexcept nogil:
 
 
 cdef inline double spread_of_ratios(const double * moments) noexcept nogil:
-    """Return max_j I_j / min_j I_j - 1 of positive values; 0 for fewer than two.
+    """Return max_j I_j / min_j I_j - 1 of ratios I_j > 0; 0 for fewer than two ratios.
 
     Equation 16 of Liao et al. (2024), Invariant Random Forest.
     """
@@ -67,7 +67,7 @@ cdef inline bint rank_invariant(
     """Set the key to gain - lambda H penalty; return whether the split is valid.
 
     Equation 15 of Liao et al. (2024), times the node's H. The penalty is equation 16
-    for a ratio, 22 for a difference. It excludes no split: the key may be negative.
+    for a ratio, 22 for a difference. A negative key does not exclude a split.
     """
     cdef double penalty
     if criterion.invariance_statistic == InvarianceStatistic.RATIO:

@@ -38,7 +38,7 @@ SplitRank = namedtuple("SplitRank", "primary secondary gain priority")
 
 
 cdef class Criterion:
-    """A split criterion, with the `kernel_parameters` of one of sklearn_era.criteria.
+    """A split criterion, from the `kernel_parameters` of one in sklearn_era.criteria.
 
     `min_covered_eras` is `min_era_coverage` as a number of eras. For the statistic
     RATIO, weights of positive rows stand in place of gradients, and weights of all rows
@@ -88,12 +88,12 @@ cdef class Criterion:
         self, left, right, *, double gain, impurities=None, era_sizes=None,
         double gradient_variance=1.0, groups=None,
     ):
-        """Return the rank of a split; None if it is not admissible or valid. For tests.
+        """Return a split's rank; None if it is not admissible or not valid. For tests.
 
         Sides have a row for each era: sum of gradients, sum of hessians, number of
         rows; `gain` is the pooled gain. `impurities` are impurities of eras before the
-        split, `era_sizes` the rows of eras in training (by default in the node). Eras
-        are summed by group, and then groups are merged, as the sums of processes are.
+        split, `era_sizes` rows of eras in training (by default in the node). Eras are
+        summed up within `groups`; these sums are then merged like sums of processes.
         """
         cdef:
             const double [:, ::1] left_sums = np.array(left, dtype=np.float64)
@@ -136,10 +136,10 @@ cdef inline era_sums sums_of(const double [::1] row) noexcept:
 class EraComparison(NamedTuple):
     """Effects of splits within each era; all arrays have shape (n_splits, n_eras).
 
-    An era is covered if it has `min_samples_per_era` rows on both sides. Unless it is,
-    with weight on both sides, its gain and direction are 0. Directions are 1 if the
-    left value is larger, -1 if the right value is, else 0. The value of a side is a raw
-    prediction by the era's rows alone; 0 without weight.
+    An era is covered if it has `min_samples_per_era` rows on both sides. Its gain and
+    direction are 0 unless it is covered and has weight on both sides. A direction is 1
+    if the left value is larger, -1 if the right value is, else 0. A side's value is the
+    raw prediction by the era's rows alone; 0 without weight.
     """
 
     gains: np.ndarray
@@ -154,8 +154,8 @@ def compare_sides(
 ):
     """Return the `EraComparison` of both sides of splits.
 
-    Sides have shape (n_splits, n_eras, 3): sums of gradients, sums of hessians, rows.
-    `min_samples_per_era` may have a number for each era.
+    Sides have shape (n_splits, n_eras, 3): sums of gradients, sums of hessians, numbers
+    of rows. `min_samples_per_era` is one number, or an array of a number for each era.
     """
     cdef:
         const double [:, ::1] left_sums = np.array(left, np.float64).reshape(-1, 3)
@@ -190,8 +190,8 @@ def compare_sides(
 def compare_listed(
     const double [:, :, :, ::1] sides, const double [::1] min_samples, double l2
 ):
-    """Return the gains and the effects of the splits in `ListedSplits`, by its `sides`;
-    both have shape (n_eras, n_splits).
+    """Return gains and effects (v_L - v_R) of splits in each era, from the `sides` of a
+    `ListedSplits`, as an array of shape (2, n_eras, n_splits).
     """
     cdef:
         Py_ssize_t of_hessians = sides.shape[1] - 1

@@ -17,7 +17,7 @@ cdef inline bint rank_blend(
     const double * sums, split_rank * rank,
 ) noexcept nogil:
     """Set the key to the sum of the parts' weighted keys; return whether the split is
-    valid. A part's `min_direction_agreement` still applies.
+    valid. `min_direction_agreement` still excludes splits if DIRECTIONAL is a part.
     """
     cdef:
         split_rank part
@@ -41,7 +41,7 @@ cdef inline bint rank_blend(
 cdef inline bint suffices(
     const criterion_struct * criterion, double gain
 ) noexcept nogil:
-    """Return whether the pooled gain of a split exceeds the criterion's `min_gain`."""
+    """Return whether a pooled gain exceeds `min_gain`; True if `min_gain` is 0."""
     return criterion.min_gain <= 0.0 or gain > criterion.min_gain
 
 
@@ -70,7 +70,7 @@ cdef inline bint penalise(
     double penalty,         # a share of the largest key by `criterion_of_unit`
     split_rank * rank,   # IN, of a valid split, and OUT
 ) noexcept nogil:
-    """Subtract a feature's penalty from a rank; return whether it is still valid."""
+    """Subtract a feature's penalty from a rank; return whether the rank is valid."""
     rank.primary -= penalty
     rank.priority -= penalty
     if criterion.name == TIME_ROBUST:
@@ -111,7 +111,7 @@ cdef inline double gain_beyond_rounding(
 cdef inline criterion_struct gain_alone(
     const criterion_struct * criterion, int min_covered_eras
 ) noexcept nogil:
-    """Return the criterion as one that ranks splits by the pooled gain only."""
+    """Return a copy of the criterion that ranks splits by the pooled gain only."""
     cdef criterion_struct by_gain = criterion[0]
     by_gain.name = GAIN
     memset(&by_gain.traits, 0, sizeof(by_gain.traits))
@@ -123,7 +123,7 @@ cdef inline criterion_struct gain_alone(
 cdef inline criterion_struct directions_alone(
     const criterion_struct * criterion
 ) noexcept nogil:
-    """Return the criterion DIRECTIONAL without gains, which only break ties."""
+    """Return a copy of the criterion DIRECTIONAL that does not break ties by gains."""
     cdef:
         criterion_struct by_direction = criterion[0]
         int n_fields = criterion.n_fields
@@ -136,7 +136,7 @@ cdef inline criterion_struct directions_alone(
 cdef inline bint keeps_directions_alone(
     const criterion_struct * criterion
 ) noexcept nogil:
-    """Return whether only directions are summed, of eras with rows on both sides."""
+    """Return whether the only sums are directions, of eras with rows on both sides."""
     return (
         criterion.n_statistics == 1
         and criterion.statistics[0] == DIRECTIONS
@@ -148,8 +148,8 @@ cdef inline bint keeps_directions_alone(
 cdef inline criterion_struct with_share_of(
     const criterion_struct * criterion, double largest_gain  # of a node's splits
 ) noexcept nogil:
-    """Return the criterion, its `min_gain` raised to `min_gain_share` of the node's
-    largest gain.
+    """Return a copy of the criterion whose `min_gain` is at least `min_gain_share`
+    times `largest_gain`.
     """
     cdef:
         criterion_struct sharing = criterion[0]

@@ -19,7 +19,7 @@ cdef inline void add_eras(
     lane_eras * lanes,       # IN; OUT: the facts of its eras
     double * sums,           # IN and OUT, (n_fields, n_lanes)
 ) noexcept nogil:
-    """Add some eras to the sums of each split, one split in each lane."""
+    """Add the eras of `lanes` to the sums of all splits, one split in each lane."""
     cdef:
         int field = 1
         era_sums all_rows
@@ -64,7 +64,7 @@ cdef inline void add_era(
 cdef inline void add_absent_eras(
     const criterion_struct * criterion, int n_absent, double * sums
 ) noexcept nogil:
-    """Add the eras that have no row in the node to the sums of a split."""
+    """Add `n_absent` eras, which have no row in the node, to the sums of a split."""
     cdef:
         double * kept = sums + 1
         int i
@@ -95,7 +95,7 @@ cdef inline void merge_terms(
 cdef inline void merge_sums(
     const criterion_struct * criterion, double * sums, const double * others
 ) noexcept nogil:
-    """Add to `sums` the sums of other eras, `others`, for the same split."""
+    """Add `others`, the sums of a split over other eras, to the split's `sums`."""
     cdef int field = 1, i
     sums[0] += others[0]
     for i in range(criterion.n_statistics):

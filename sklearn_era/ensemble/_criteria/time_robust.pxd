@@ -27,8 +27,8 @@ cdef inline double impurity(
 cdef inline double impurity_decrease(era_sums left, era_sums right) noexcept nogil:
     """Return L_before,j - L_j: the decrease of an era's impurity by a split.
 
-    The unregularised gain of an informative era by unit of its weight, which equation
-    5.4 of Moneda (2021) sums over eras.
+    It is the unregularised gain of an informative era, divided by the era's weight.
+    Equation 5.4 of Moneda (2021) sums the decreases over eras.
     """
     return (
         era_gain(left, right, era_contrast(left, right, 0.0), 0.0)
@@ -39,7 +39,7 @@ cdef inline double impurity_decrease(era_sums left, era_sums right) noexcept nog
 cdef inline double deviation_decrease(
     era_sums left, era_sums right, const era_facts * era
 ) noexcept nogil:
-    """Return the decrease of std, which after a split is (n_L std_L + n_R std_R) / n.
+    """Return std - (n_L std_L + n_R std_R) / n: the decrease of an era's deviation.
 
     Section 5.3 of Moneda (2021). 0 if both sides have the same mean and deviation.
     """
@@ -131,10 +131,10 @@ cdef inline bint rank_time_robust(
     """Set the key to -max_j L_j, -mean_j L_j or -B_alpha(L_j); return whether the split
     is valid. Moneda (2021), equations 5.1 and 5.2.
 
-    A split is valid if its decrease ID = agg_j (n_j / N_j) (L_before,j - L_j), equation
-    5.4, suffices and its gain is finite. ID is also its priority. An era that is not
-    informative enters the mean with its impurity before the split, and no other
-    aggregate.
+    A split is valid if its gain is finite and ID > `min_impurity_decrease`. Equation
+    5.4 defines the decrease ID = agg_j (n_j / N_j) (L_before,j - L_j), which is also
+    the split's priority. An era that is not informative counts only in the mean over
+    eras, with its impurity before the split.
     """
     # The number of informative eras, or their weights, of which the largest is 1.
     cdef double n_informative = sums[N_INFORMATIVE]

@@ -12,8 +12,8 @@ cdef inline double mean_less_deviation(
     """Return mean_j x_j - penalty std_j x_j, with ddof=0.
 
     The variance penalty of Krueger et al. (2021), Out-of-Distribution Generalization
-    via Risk Extrapolation (V-REx), with the deviation in place of the variance. With
-    two values, the smaller enters without rounding: many splits share it at penalty=1.
+    via Risk Extrapolation (V-REx), with the deviation in place of the variance. For two
+    values and penalty=1 the result is the smaller value exactly, so ties stay ties.
     """
     if moments[N_VALUES] == 2.0:
         return moments[SMALLEST] + 0.5 * (1.0 - penalty) * fabs(moments[SHIFTED])
@@ -23,6 +23,6 @@ cdef inline double mean_less_deviation(
 cdef inline bint rank_vrex(
     const criterion_struct * criterion, const double * moments, split_rank * rank
 ) noexcept nogil:
-    """Set the key, mean_j gain_j - lambda std_j gain_j; return whether it is > 0."""
+    """Set the key to mean_j gain_j - lambda std_j gain_j; return whether it is > 0."""
     rank.primary = mean_less_deviation(moments, criterion.vrex_penalty)
     return rank.primary > 0.0

@@ -1,5 +1,5 @@
 """Predictions, and their averages over rows for ``partial_dependence``.
 
-Rows come in ``blocks``, and ``trees`` sums up the values of ``packed_trees``;
-``shapley`` shares the sum out among features.
+Rows are predicted in ``blocks``: ``trees`` adds up the leaf values of ``packed_trees``,
+and ``shapley`` divides the sum among features.
 """

@@ -1,4 +1,4 @@
-"""Prediction in blocks of rows, where scikit-learn would first copy all as float64."""
+"""Prediction in blocks of rows, where scikit-learn first copies all rows as float64."""
 
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -29,15 +29,15 @@ BLOCK_VALUES = 2**21
 
 
 class BlockPredictionMixin(gradient_boosting.BaseHistGradientBoosting):
-    """Predicts by ``trees``, to the bit as scikit-learn does. Rows are converted in
-    blocks, but lists, sparse matrices and object arrays as a whole, by scikit-learn.
+    """Predicts by ``trees``, with the same bits as scikit-learn. Converts rows in
+    blocks; scikit-learn converts lists, sparse matrices and object arrays as a whole.
     """
 
     _bin_mapper: Any
     _preprocessor: Any
 
     def _raw_predict(self, X: Any, n_threads: int | None = None) -> NDArray[Any]:
-        """Return sums of leaf values, (n_rows, n_outputs); in a fit, `X` is binned."""
+        """Return raw predictions, (n_rows, n_outputs); within a fit, `X` is binned."""
         check_is_fitted(self)
         if getattr(self, "_in_fit", False):
             return super()._raw_predict(X, n_threads)
@@ -56,7 +56,7 @@ class BlockPredictionMixin(gradient_boosting.BaseHistGradientBoosting):
         return raw_predictions
 
     def _blocks(self, X: Any) -> Iterator[tuple[slice, NDArray[Any]]] | None:
-        """Return an iterator of slices and converted rows; None to convert X whole."""
+        """Return slices with their converted rows; None to convert X as a whole."""
         take = _block_taker(X)
         if take is None or 0 in X.shape or not self._predicts_blocks_alike(X):
             return None
@@ -87,7 +87,7 @@ class BlockPredictionMixin(gradient_boosting.BaseHistGradientBoosting):
         self, X: NDArray[Any], predictors: list[list[Any]],
         raw_predictions: NDArray[np.float64], is_binned: bool, n_threads: int,
     ) -> None:  # fmt: skip
-        """Add trees' predictions as scikit-learn does, after a check of indices."""
+        """Check indices in trees; then add trees' predictions as scikit-learn does."""
         known, f_idx_map = self._bin_mapper.make_known_categories_bitsets()
         categories = f"{'binned' if is_binned else 'raw'}_left_cat_bitsets"
         out_shape = raw_predictions.shape
@@ -97,7 +97,7 @@ class BlockPredictionMixin(gradient_boosting.BaseHistGradientBoosting):
         )
 
     def _predicts_blocks_alike(self, X: Table) -> bool:
-        """Return whether checks by block raise and warn like one check of X."""
+        """Return whether checks by block raise and warn like a check of all rows."""
         fitted, given = getattr(self, "feature_names_in_", None), _get_feature_names(X)
         if self._preprocessor is None or fitted is None or given is None:
             return self._preprocessor is None or fitted is given
@@ -122,8 +122,8 @@ def _is_readable(X: Any) -> bool:
 
 
 def _block_taker(X: Any) -> Callable[[slice], Any] | None:
-    """Return a function that takes rows of X without a copy. Return None if X is no
-    matrix or data frame, or if scikit-learn would not copy X anyway.
+    """Return a function from slices to rows of X, without a copy. Return None if X is
+    neither a matrix nor a data frame, or if scikit-learn would not copy X anyway.
     """
     if get_config()["array_api_dispatch"]:
         return None

@@ -1,8 +1,7 @@
 """Trees packed for one call: in the two formats of `trees`, or as `shapley`'s paths.
 
-Packing takes a fraction of the time of a call, and each call packs anew: so changes to
-an estimator's trees always take effect, and all indices that the kernels rely on are
-checked in each call.
+Each call packs the trees anew, in a fraction of its time. So changes to an estimator's
+trees always take effect, and each call checks all indices that the kernels rely on.
 """
 
 from libc.math cimport INFINITY, isnan
@@ -19,7 +18,7 @@ UNSOUND = "a split names a node, column or category that it does not have"
 
 
 def damaged_tree_error(how):
-    """Return the error for a tree that no fit can have made."""
+    """Return the ValueError for a tree that no fit can make; `how` describes it."""
     return ValueError(
         f"A tree of the model is damaged: {how}; fit the model again, or read it again "
         "from where it was saved."
@@ -27,12 +26,12 @@ def damaged_tree_error(how):
 
 
 cdef class PackedTrees:
-    """A call's trees: those of at most 64 leaves as splits, larger ones as nodes.
+    """The trees of a call: trees of up to 64 leaves as splits, larger trees as nodes.
 
-    `predictors` are the trees of each iteration, one for each output; the shapes are
-    those of X and of the raw predictions. `known_cat_bitsets` and `f_idx_map` come from
-    scikit-learn's bin mapper, and `categories` is the name of a tree's attribute with
-    the left categories.
+    `predictors` has a list of trees for each iteration, one tree for each output; the
+    two shapes are the shapes of X and of the raw predictions. `known_cat_bitsets` and
+    `f_idx_map` come from scikit-learn's bin mapper. `categories` is the name of the
+    attribute of a tree with its left categories.
     """
 
     def __cinit__(
@@ -82,8 +81,8 @@ cdef class PackedTrees:
     cdef const node_struct[::1] open_tree(
         self, Py_ssize_t i, tree_struct * tree, tree_limits * limits
     ):
-        """Return a tree's nodes, whose indices are not yet checked. Set `limits`, the
-        bounds of indices, and the output and categories of `tree`.
+        """Return the nodes of tree `i`, their indices unchecked. Set `limits`, the
+        bounds of these indices, and the output and left categories of `tree`.
         """
         cdef:
             const node_struct[::1] nodes
@@ -170,7 +169,7 @@ cdef class PackedTrees:
         return 0
 
     cdef void list_columns(self, char * is_read) noexcept:
-        """Set the columns of X to read: of all splits, or all if a tree is large."""
+        """List the columns of X to read: those of splits, or all if a tree is large."""
         cdef:
             Py_ssize_t i
             int column
@@ -200,7 +199,7 @@ cdef class PackedTrees:
         return 0
 
     cdef int list_edges(self, Py_ssize_t i, paths_struct * paths) except -1:
-        """Set the edges of a tree; raise ValueError if an index is out of bounds."""
+        """Set the edges of tree `i`; raise ValueError if an index is out of bounds."""
         cdef:
             tree_limits limits
             const node_struct[::1] nodes = self.open_tree(i, &paths.tree, &limits)
@@ -273,8 +272,8 @@ def check_trees(
 cdef inline uint32_t pack_categories(
     const node_struct * node, const tree_limits * limits, tree_struct * tree
 ) noexcept nogil:
-    """Add the set of categories that go left, with unknown ones if missing values do;
-    return its index. A split by a column's only category has another split's bitset.
+    """Add the categories that go left, with unknown ones if missing values go left;
+    return their index. A split by a column's only category has another split's bitset.
     """
     cdef:
         uint32_t * goes_left = tree.goes_left + tree.n_categorical * CATEGORY_WORDS
@@ -293,8 +292,8 @@ cdef uint64_t pack_splits(
     const node_struct * nodes, uint32_t node_idx, const tree_limits * limits,
     tree_struct * tree,
 ) noexcept nogil:
-    """Pack the subtree of a node as splits; return its leaves as bits. Return 0 for too
-    many leaves, a NaN threshold (as between -inf and inf), or a damaged node.
+    """Pack a node's subtree as splits; return its leaves as bits of a word. Return 0
+    for too many leaves, a NaN threshold (as between -inf and inf) or a damaged node.
     """
     cdef:
         const node_struct * node = &nodes[node_idx]

@@ -10,14 +10,14 @@ from .packed_trees import check_trees
 
 
 class PartialDependenceMixin(gradient_boosting.BaseHistGradientBoosting):
-    """Makes `partial_dependence` vary the requested columns: scikit-learn 1.9.1 takes
-    their numbers for numbers of features, in which categorical columns come first.
+    """Makes `partial_dependence` vary the requested columns. scikit-learn 1.9.1 uses
+    their numbers as numbers of features, among which categorical columns come first.
     """
 
     def _compute_partial_dependence_recursion(
         self, grid: NDArray[np.floating], target_features: NDArray[np.integer]
     ) -> NDArray[np.float64]:
-        """Return the mean prediction for each point of the grid, by tree walks."""
+        """Return mean predictions by grid point; ValueError for categorical columns."""
         known, f_idx_map = self._bin_mapper.make_known_categories_bitsets()
         shapes = (0, self._n_features), (0, self.n_trees_per_iteration_)
         check_trees(self._predictors, *shapes, known, f_idx_map, "raw_left_cat_bitsets")

@@ -1,20 +1,20 @@
 """Shapley values of trees' predictions: exact, a chunk of rows after the other.
 
-A leaf adds its value v where a row passes all splits on its way. For each feature i of
-the way, o_i is 1 where the row passes the splits by it, else 0. A feature that is
-left out has z_i in its place: the share of the training rows at its splits that pass
-them ("path-dependent", Lundberg et al., Nature Machine Intelligence 2, 2020); or
-o_i of a background row, over which values are averaged ("interventional"). The leaf's
-Shapley value of feature i is (Owen, Management Science 18, 1972)
+A leaf adds its value v for the rows that pass all splits on the path to it. For each
+feature i of the path, o_i is 1 if the row passes all splits on i, else 0. A feature
+that is left out has z_i in place of o_i: the share of the training rows at the splits
+on i that pass them ("path-dependent", Lundberg et al., Nature Machine Intelligence 2,
+2020); or o_i of a background row, with the mean over these rows ("interventional"). The
+leaf's Shapley value of feature i is (Owen, Management Science 18, 1972)
 
     v (o_i - z_i) int_0^1 prod_{j != i} ((1 - t) z_j + t o_j) dt
 
 - Path-dependent: a polynomial in t, which Gauss and Legendre's quadrature integrates
-  exactly. Products grow on the way down, and sums over leaves on the way back.
-- Interventional: with a features that only the row passes and b that only the
-  background row passes, and none that neither does, the integral is
-  (a - 1)! b! / (a + b)!, or with a and b exchanged. A row's values depend only on the
-  *set* of features that it fails, and are worked out once for each set and leaf.
+  exactly. Products grow on the way down the tree, and sums over leaves on the way up.
+- Interventional: let a be the number of features that only the row passes, b of those
+  that only the background row passes. Without a feature that both fail, the integral
+  is (a - 1)! b! / (a + b)!, or with a and b exchanged. A row's values depend only on
+  the *set* of features that it fails, and are computed once for each set and leaf.
 
 The module is compiled once for each instruction set (`instruction_sets`).
 """
@@ -64,11 +64,11 @@ def add_shapley_values(
 ):
     """Add the trees' Shapley values to `values`; return each output's mean by covers.
 
-    X and background are transposed, of shapes (n_features, n_rows): without background
-    rows, values are path-dependent. `values` has the shape (n_outputs, n_features,
-    n_rows); `columns` say where each feature is in it. All else is as in
-    `trees.add_trees`. ValueError if a tree reaches beyond its arrays, or has more than
-    64 features on a path, for values by a background.
+    `X` and `background` are transposed, of shape (n_features, n_rows); if `background`
+    has no rows, values are path-dependent. `values` has the shape (n_outputs,
+    n_features, n_rows), where feature j is in column ``columns[j]``. Other arguments
+    are those of `trees.add_trees`. Raise ValueError if an index in a tree is out of
+    bounds, or if a path has more than 64 features and there is a background.
     """
     cdef:
         Py_ssize_t n_rows = X.shape[1], n_others = background.shape[1]
@@ -100,7 +100,7 @@ def add_shapley_values(
 
 
 cdef Py_ssize_t size_of_work(const paths_struct * paths, Py_ssize_t n_others) noexcept:
-    """Return how many doubles of memory `add_tile` or `intervene` needs."""
+    """Return how many doubles of memory `add_tile` or `intervene` needs for a tree."""
     if n_others == 0:
         return TABLE * paths.n_edges * paths.n_points + TILE_ROWS * (
             (paths.depth + 1) * (2 * paths.n_points + 1)
@@ -117,7 +117,7 @@ cdef Py_ssize_t size_of_work(const paths_struct * paths, Py_ssize_t n_others) no
 cdef void add_part(
     Work work, Py_ssize_t start, Py_ssize_t stop, double * memory
 ) noexcept nogil:
-    """Add all trees' values for a thread's rows, a chunk of rows after the other."""
+    """Add the values of all trees for a thread's rows, one chunk of rows at a time."""
     cdef:
         Py_ssize_t end, row, i
         const paths_struct * paths
@@ -138,7 +138,7 @@ cdef inline void test_rows(
     Work work, const paths_struct * paths, const edge_struct * edge, const double * x,
     Py_ssize_t n_rows, double * passes,
 ) noexcept nogil:
-    """Set `passes` to 1 for rows that go the way of an edge, 0 for others."""
+    """Set `passes` to 1 for rows that the edge's split sends along the edge, else 0."""
     cdef:
         Py_ssize_t row
         const node_struct * split = edge.split
@@ -159,12 +159,12 @@ cdef inline void test_rows(
 
 
 cdef void fill_table(const paths_struct * paths, double * table) noexcept nogil:
-    """Set five numbers of each edge and point t, of weight w, for `add_tile` to use.
+    """Set the five numbers per edge and point t, of weight w, that `add_tile` reads.
 
-    o and z of the edge's feature count this edge and those above, o' and z' only edges
-    above (1 if none is of the feature). With f = (1 - t) z + t o, and f' by o' and z',
-    ``table[0] + table[1] o' + table[2] o`` is f / f', and ``table[3] o' + table[4] o``
-    is w ((o - z) / f - (o' - z') / f').
+    For the edge's feature, o and z include this edge and edges above, o' and z' edges
+    above only (1 if none is on the feature). With f = (1 - t) z + t o, and f' the same
+    of o' and z', ``table[0] + table[1] o' + table[2] o`` is f / f', and
+    ``table[3] o' + table[4] o`` is w ((o - z) / f - (o' - z') / f').
     """
     cdef:
         Py_ssize_t i, q
@@ -215,14 +215,14 @@ cdef void add_tile(
 
 
 cdef inline double * rows_of(int level, int n_points, double * levels) noexcept nogil:
-    """Return where a level has its mask of passing rows, then products and sums."""
+    """Return the address of a level's mask of passing rows, then products and sums."""
     return levels + level * (2 * n_points + 1) * TILE_ROWS
 
 
 cdef inline void open_edge(
     const edge_struct * edge, int n_points, const double * table, double * levels
 ) noexcept nogil:
-    """Set an edge's products, by point and row, from products above and factors."""
+    """Set an edge's products, by point and row: products above, times its factors."""
     cdef:
         double * o = rows_of(edge.level, n_points, levels)
         const double * o_before = rows_of(edge.previous, n_points, levels)
@@ -256,7 +256,7 @@ cdef inline void close_edge(
     const edge_struct * edge, int n_points, const double * table, double * levels,
     double * values, Py_ssize_t n_rows,
 ) noexcept nogil:
-    """Add the values of all leaves below an edge to the edge's feature."""
+    """Add the Shapley values due to all leaves below an edge to the edge's feature."""
     cdef:
         int to_sums = (n_points + 1) * TILE_ROWS
         const double * o = rows_of(edge.level, n_points, levels)
@@ -339,9 +339,9 @@ cdef void add_leaf(
     Work work, const edge_struct * leaf, const uint64_t * fails, Py_ssize_t n_rows,
     set_struct * sets, double * memo, const Py_ssize_t * path, double * values,
 ) noexcept nogil:
-    """Add a leaf's values to `values`, which starts at column 0. `fails` has the
-    features that rows fail, then those of background rows; `path` has the features'
-    columns.
+    """Add a leaf's Shapley values to `values`, the address of column 0. `fails` has the
+    set of features that each row fails, then each background row; `path` has the
+    columns of the path's features.
     """
     cdef:
         bint is_small = leaf.n_features <= MEMO_FEATURES
@@ -379,7 +379,7 @@ cdef bint value_set(
     Work work, uint64_t fails, int n_features, const set_struct * sets,
     Py_ssize_t n_sets, double * values,
 ) noexcept nogil:
-    """Compute values of rows that fail a set of features; return False if all are 0."""
+    """Set the values of rows that fail the set `fails`; return False if all are 0."""
     cdef:
         double total = 0.0       # that each of the failed features takes away
         double share

@@ -1,13 +1,13 @@
 """The sum of the trees' predictions, tile by tile of rows.
 
-The same as scikit-learn's, bit for bit: rows take the same side of each split, and leaf
-values are added in the order of the trees. Only the path to a leaf differs.
+It equals scikit-learn's, bit for bit: rows take the same side of each split, and leaf
+values are added in the order of the trees. Only the search for a leaf differs.
 
 - For a small tree (at most 64 leaves) *all* splits are evaluated, as in QuickScorer
   (Lucchese et al., SIGIR 2015). Each leaf is a bit, from left to right. A row on the
-  right of a split loses the bits of the leaves on the left, and its leaf is the lowest
-  bit that remains. A branch-free loop evaluates a split for all rows of a tile, which
-  compilers vectorise:
+  right of a split loses the bits of the leaves on the left, and the row's leaf is the
+  lowest bit that remains. A branch-free loop, which compilers vectorise, evaluates a
+  split for all rows of a tile:
 
       leaves  a b c d      all splits' `leaves_if_right` combined by &
       root    0 0 1 1      if the row goes right
@@ -72,11 +72,11 @@ def add_trees(
     int n_threads,
 ):
     """Add the predictions of trees to `raw_predictions`, which has a column for each
-    tree of an iteration; ValueError if indices in trees are out of bounds.
+    tree of an iteration; raise ValueError if an index in a tree is out of bounds.
 
-    X is of a type in `READABLE`. `known_cat_bitsets` are of shape
-    (n_categorical_features, 8) and dtype uint32, and `f_idx_map` has, for each
-    categorical feature, its row in them.
+    The type of X is in `READABLE`. `known_cat_bitsets` has shape
+    (n_categorical_features, 8) and dtype uint32; `f_idx_map` maps each categorical
+    feature to its row of bitsets.
     """
     cdef:
         PackedTrees trees = PackedTrees(
@@ -109,7 +109,7 @@ cdef int walk_trees(
     PackedTrees trees, const double[:, :] X, double[:, :] raw_predictions,
     Py_ssize_t n_threads,
 ) except -1:
-    """Add the predictions of trees as they are; check each node on the way."""
+    """Add the predictions of unpacked trees; raise ValueError at a damaged node."""
     cdef:
         const node_struct[::1] nodes
         tree_struct tree
@@ -238,7 +238,7 @@ cdef inline void add_small_tree(
     const tree_struct * tree, const double * tile, int n_rows, double * sums,
     Py_ssize_t stride,
 ) noexcept nogil:
-    """Add a small tree's values: all splits remove leaves that a row cannot reach."""
+    """Add a small tree's values: each split removes leaves that a row cannot reach."""
     cdef:
         const split_struct * split
         const double * values
@@ -277,7 +277,7 @@ cdef inline void add_large_tree(
 ) noexcept nogil:
     """Add a large tree's values; some rows descend side by side.
 
-    `is_plain` is a constant: no value is missing, and there are no categories.
+    `is_plain` is a constant: True if no value is missing and there are no categories.
     """
     cdef:
         const double * values

@@ -1,4 +1,4 @@
-"""Bundles of numeric features with few bins, whose rows are summed up jointly.
+"""Bundles of numeric features with few bins, for which rows are summed up jointly.
 
 Three features of five bins have 125 combinations of codes, which fit a byte, and twelve
 candidate splits. Masks mark the combinations on the left side of each split:
@@ -61,7 +61,7 @@ def n_numeric_splits(n_codes, has_missing):
 
 
 def masks_of_splits(n_codes, has_missing):
-    """Return the masks of a bundle's splits, in `set_orders`' order, then of all rows.
+    """Return a bundle's masks: of splits in `set_orders`' order, then of all rows.
 
     A mask is -1 where a combination goes to the left, else 0; shape (n_cells, n_lanes).
     """
@@ -81,10 +81,10 @@ def masks_of_splits(n_codes, has_missing):
 
 
 cdef class FeatureBundles:
-    """The features of scikit-learn's `splitter`, in ascending order, as bundles.
+    """The `features` of scikit-learn's `splitter`, in ascending order, as bundles.
 
-    Bundles of features with few bins have masks, which say what goes to the left of
-    each split, and a joint code for each row.
+    A bundle of features with few bins has masks, which mark the combinations of codes
+    on the left of each split, and a joint code for each row.
     """
 
     def __init__(self, splitter, features, int n_threads):

@@ -36,7 +36,7 @@ cdef inline int choose_split(
     CandidateSplits splits, const criterion_struct * criterion, search_step step,
     int n_threads, node_choice * choice  # IN and OUT; see `search_node`
 ) except -1:
-    """Choose the split of a node, by all threads."""
+    """Choose the split of a node, by all threads; raise a Python criterion's error."""
     splits.n_taken[THREADS] += n_threads > 1
     if n_threads == 1:
         with nogil:
@@ -56,8 +56,8 @@ cdef inline int choose_split(
 cdef inline bint wants_to_look_at_rows(
     CandidateSplits splits, const criterion_struct * criterion, int n_rows, int n_listed
 ) noexcept nogil:
-    """Return whether it pays to look at the rows, to prune splits that too few eras can
-    cover: not if eras have so many rows that they span most splits.
+    """Return whether to look at the rows, to prune splits that too few eras can cover.
+    It does not pay if eras have so many rows that they span most splits.
     """
     return (
         splits.is_alone
@@ -71,7 +71,7 @@ cdef inline bint wants_to_look_at_rows(
 cdef inline void look_at_rows(
     CandidateSplits splits, const criterion_struct * criterion
 ) noexcept nogil:
-    """Set whether the search of a node looks at its rows."""
+    """Set `looks_at_rows`: whether the search of a node looks at its rows."""
     splits.looks_at_rows = wants_to_look_at_rows(
         splits, criterion, splits.rows.n_rows, splits.rows.n_listed
     )
@@ -85,11 +85,11 @@ cdef inline void search_node(
 ) noexcept nogil:
     """Find the split of a node, and set `result`; all threads of the team call this.
 
-    With a `min_gain_share`, nodes are split in the order of their gains, and a node
-    without an admissible split of that share takes the split of the largest gain. So a
-    node's largest gain bounds its place in the queue: step GAINS_ALONE finds only that,
-    and ERAS_ALONE compares eras once the node may be the next to be split. WHOLE_SEARCH
-    does both.
+    With a `min_gain_share`, nodes are split in the order of their splits' gains. A node
+    without an admissible split of this share takes the split of its largest gain, so
+    the largest gain bounds the node's place in the queue. The step GAINS_ALONE finds
+    the largest gain only; ERAS_ALONE compares eras, once the node may be the next to be
+    split; WHOLE_SEARCH does both.
     """
     cdef:
         node_choice choice
@@ -127,8 +127,8 @@ cdef inline void choose_by_share(
     thread_team team,
     node_choice * choice,  # IN: the split of the largest gain; OUT
 ) noexcept nogil:
-    """Choose the best split by the criterion's key among those with `min_gain_share` of
-    the largest gain; if none is admissible, keep the split of the largest gain.
+    """Choose the best split by the criterion's key among splits with `min_gain_share`
+    of the largest gain; if none is admissible, keep the split of the largest gain.
     """
     cdef:
         feature_split largest = choice.split
@@ -185,7 +185,7 @@ cdef inline feature_split best_by_eras(
 cdef inline bint covers_too_few(
     CandidateSplits splits, const criterion_struct * criterion, thread_team team
 ) noexcept nogil:
-    """Return whether all listed splits, those of enough gain, cover too few eras."""
+    """Return whether all listed splits (of enough gain) cover too few eras."""
     cdef criterion_struct covering = gain_alone(criterion, criterion.min_covered_eras)
     return not rank_splits(splits, &covering, team).found
 
@@ -248,8 +248,8 @@ cdef inline void call_python(
 cdef inline void compare_columns(
     CandidateSplits splits, const criterion_struct * criterion, thread_team team
 ) noexcept nogil:
-    """Sum up the eras for the listed columns; the best split of the first columns
-    prunes the others.
+    """Sum up the eras for the listed columns' splits; the key of the best split in the
+    first columns prunes splits of the others.
     """
     cdef:
         feature_split best

@@ -84,8 +84,8 @@ cdef inline void unpack(
     int count_bits, long long * planes,  # IN and OUT
     Py_ssize_t stride,         # from plane to plane
 ) noexcept nogil:
-    """Add the sums of a word to planes (arrays): word 0 to plane 0, the row counts, and
-    to plane 1; a later word to plane ``word + 1``.
+    """Add the sums of a word to planes (arrays): word 0 to plane 1, and its row counts
+    to plane 0; a later word to plane ``word + 1``.
     """
     cdef:
         long long one = 1
@@ -107,7 +107,7 @@ cdef inline void words_as_doubles(
     double * gradients,            # OUT
     double * counts,               # OUT
 ) noexcept nogil:
-    """Unpack words into `gradients` and `counts`: as doubles, both are exact."""
+    """Unpack words into `gradients` and `counts`, which are exact as doubles."""
     cdef:
         long long one = 1
         long long mask = (one << count_bits) - 1
@@ -178,7 +178,7 @@ cdef inline void take_right_gradients(
     int last,                      # cell: all rows
     int n, double * gradients,  # OUT
 ) noexcept nogil:
-    """Set right sides' gradients exactly: the sum of all rows less the left side."""
+    """Set right sides' gradients exactly, to the sum of all rows less the left side."""
     cdef:
         const long long * high = planes + (1 + (values.hessians != NULL)) * stride
         const long long * low = high + stride

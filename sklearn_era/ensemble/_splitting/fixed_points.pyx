@@ -1,7 +1,7 @@
 """Fixed points: integers in place of gradients and hessians.
 
-The largest value has as many bits as a sum over all rows allows: 33 for a million rows
-and the 53 bits of a double. So few bits do not suffice if values vary by many orders of
+The largest value has as many bits as an exact sum over all rows allows: 33 for a
+million rows, as a double has 53. So few bits fail if values vary by many orders of
 magnitude, or with weights: weighted rows must keep their ratio of gradient to hessian
 as in float32. Then the remainder of each value is a second integer (a low word).
 """
@@ -35,7 +35,7 @@ cdef set_units(
     int n_threads,
     exchange,                # an `Exchange`
 ):
-    """Set the units, the same in all processes, and whether values need low words."""
+    """Set the units, the same in all processes, and `has_low_words` of the values."""
     cdef bint vary = values.hessians != NULL
     cdef int least_bits
     values.are_finite = True

@@ -15,7 +15,7 @@ from .threads cimport threads_for
 
 
 cdef class GrownTree:
-    """The nodes and leaves of a growing tree, which predictors are made from."""
+    """The nodes and leaves of a growing tree, from which predictors are made."""
 
     def __init__(self, EraSplitter era_splitter, int n_threads):
         self.splitter = era_splitter
@@ -25,8 +25,8 @@ cdef class GrownTree:
 
     @property
     def finalized_leaves(self):
-        """Return the leaves from left to right, so that sums over leaves have the same
-        bits in whatever order threads made the leaves.
+        """Return the leaves from left to right. So sums over leaves have the same bits,
+        whatever the order in which threads made the leaves.
         """
         cdef int number
         leaves, waiting = [], [0]
@@ -50,7 +50,7 @@ cdef class GrownTree:
         return 0
 
     cdef int undo_split(self, grown_node * node) except -1:
-        """Make a node a leaf: put its rows in order again."""
+        """Undo the split of a node: put its rows back into their former order."""
         cdef EraRows rows = self.splitter.rows
         unite_rows(
             &self.splitter.partition[0] + node.node.start, node.n_rows,
@@ -72,7 +72,7 @@ cdef class GrownTree:
         return records.predictor(binning_thresholds)
 
     def add_records(self, TreeRecords tree, subtrees=None):
-        """Add the nodes in scikit-learn's order; `subtrees` grows the small nodes."""
+        """Add nodes to `tree` in scikit-learn's order, small ones by `subtrees`."""
         cdef:
             tree_records * records = &tree.records
             int n_waiting = 1, number

@@ -35,7 +35,7 @@ cdef inline child_sums describe_child(
     EraRows rows,           # of the child
     bint is_alone,
 ) noexcept nogil:
-    """Return where threads add the sums of a child's rows, or of a root's."""
+    """Choose the format of a child's or root's sums; return it with their addresses."""
     cdef child_sums sums
     if child.by_era != NULL:
         rows.list_eras(True, NULL)
@@ -104,7 +104,7 @@ cdef inline void fill_by_era(
     FeatureBundles bundles,     # all with masks
     const lane_functions * functions, thread_team team,
 ) noexcept nogil:
-    """Sum up a node by era and split, and by bin; subtract from the parent's sums."""
+    """Sum up a node by era and split, and by bin; subtract these sums from `parent`."""
     cdef:
         const summed_values * values = &rows.of_gradients
         packed_rows packed = rows.packed(values, False)
@@ -249,7 +249,7 @@ cdef inline void add_bundles(
 cdef inline code_column column_of(
     const bin_sums * to, const bundle_struct * bundle, int member
 ) noexcept nogil:
-    """Return codes of a bundle's feature `member` or, if it is -1, joint codes."""
+    """Return the codes of a bundle's feature `member`; joint codes if it is -1."""
     cdef:
         code_column column
         int j
@@ -276,7 +276,7 @@ cdef inline void add_columns(
     int first_word,         # of the rows
     int start, int stop,
 ) noexcept nogil:
-    """Add some rows to the bins of columns: first sum words (packed values) by code."""
+    """Sum up words (packed values) of rows by code; add the sums to columns' bins."""
     cdef:
         const packed_rows * packed = &to.packed
         long long[AT_ONCE * MAX_BINS] scratch
@@ -318,7 +318,7 @@ cdef inline void add_to_cells(
     const code_column * columns, const packed_rows * packed, int word, int first_word,
     int start, int stop, long long ** cells,  # IN and OUT, by column
 ) noexcept nogil:
-    """Add a word of each row to the cell of its code. A fit spends most time here."""
+    """Add each row's word to the cell of the row's code. Fits spend most time here."""
     cdef:
         const long long * words = packed.words + word * packed.n_packed
         const unsigned int * rows = packed.indices

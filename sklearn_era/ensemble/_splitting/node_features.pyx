@@ -62,8 +62,7 @@ cdef class NodeFeatures:
         return &self.is_active[0]
 
     cdef int allowed_below(self, const grown_node * node) except -1:
-        """Return the index in `allowed` of the features that a node's children may use.
-        """
+        """Return the index in `allowed` of the features for a node's children."""
         if self.interaction_cst is None:
             return 0
         return self.allow(
@@ -74,8 +73,8 @@ cdef class NodeFeatures:
         )
 
     def allow(self, sets):
-        """Return the index in `allowed` of the features in some interaction sets; add
-        an entry if the features are new.
+        """Return the index in `allowed` of the features in the interaction sets `sets`;
+        add an entry if there is none for these sets.
         """
         if sets not in self.numbers:
             features = set().union(*(self.interaction_cst[i] for i in sets))

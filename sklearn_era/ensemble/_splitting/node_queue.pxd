@@ -24,7 +24,7 @@ cdef inline bint is_before(
 
 
 cdef inline void move_up(grown_node * nodes, int number, int place) noexcept nogil:
-    """Put a node into the heap: at `place`, which is free, or at a place above it."""
+    """Put node `number` into the heap, at the free `place` or at a place above it."""
     cdef int parent
     while place > 0:
         parent = (place - 1) // 2
@@ -36,7 +36,7 @@ cdef inline void move_up(grown_node * nodes, int number, int place) noexcept nog
 
 
 cdef inline void move_down(grown_node * nodes, int n_waiting, int place) noexcept nogil:
-    """Move the node at a place of the heap below nodes that are split before it."""
+    """Move the node at `place` of the heap below all nodes that are split before it."""
     cdef:
         int number = nodes[place].waiting
         int child = 2 * place + 1
@@ -60,7 +60,7 @@ cdef inline void push(
 
 
 cdef inline int pop(grown_node * nodes, int * n_waiting) noexcept nogil:
-    """Take the first node out of the heap, and return it. The steps are those of
+    """Take the first node out of the heap; return its number. Take the steps of
     `heapq`, so that ties are decided as by scikit-learn's grower.
     """
     cdef:

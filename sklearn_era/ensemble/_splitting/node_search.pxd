@@ -28,7 +28,7 @@ cdef inline int count_coverable(SplitterState self, const grown_node * node) exc
 
 
 cdef inline int code_rows(SplitterState self, int n_rows) except -1:
-    """Copy the codes of all rows, if searches of nodes may look at their rows."""
+    """Copy the codes of all rows, if the search of a node may look at its rows."""
     cdef NodeSearch search = self.search
     if not wants_to_look_at_rows(
         self.splits, &self.criterion, n_rows, self.rows.n_eras
@@ -44,8 +44,8 @@ cdef inline int code_rows(SplitterState self, int n_rows) except -1:
 cdef inline void begin(
     SplitterState self, NodeSearch search, grown_node * node
 ) noexcept nogil:
-    """Begin the search for a node's split or, if the node was deferred (queued by its
-    largest gain), go on by comparing eras.
+    """Set the step of a search: GAINS_ALONE if the node's eras are to be compared
+    later, ERAS_ALONE if they are compared now (`is_deferred`), else WHOLE_SEARCH.
     """
     search.step = WHOLE_SEARCH
     if node.choice.is_deferred:
@@ -61,7 +61,7 @@ cdef inline void mark_if_deferred(
     SplitterState self, NodeSearch search, const grown_node * node,
     NodeHistograms histograms,
 ) noexcept nogil:
-    """If a node's comparison of eras has to wait, mark the features to compare."""
+    """If a node was deferred, mark in `histograms` the features to compare by era."""
     cdef criterion_struct sharing
     if node.choice.is_deferred:
         sharing = with_share_of(&self.criterion, node.choice.split.rank.primary)
@@ -71,7 +71,7 @@ cdef inline void mark_if_deferred(
 cdef inline bint start_node(
     SplitterState self, NodeSearch search, grown_node * node
 ) noexcept nogil:
-    """Tell a search its node, and list the node's eras; return whether it may split."""
+    """Set a search's node, and list its eras; return whether the node may split."""
     cdef const criterion_struct * criterion = &self.criterion
     search.rows.start_node(&self.partition[0] + node.node.start, node.n_rows)
     if criterion.name != GAIN and search.step != GAINS_ALONE:
@@ -101,7 +101,7 @@ cdef inline bint start_node(
 cdef inline void describe_sums(
     NodeSearch search, NodeHistograms histograms
 ) noexcept nogil:
-    """Let a search read the sums of its node in `histograms`."""
+    """Point a search to the sums of its node, which `histograms` holds."""
     search.node.bins = histograms.sums
     search.node.n_bins = histograms.n_bins
     search.node.count_bits = histograms.count_bits
@@ -113,7 +113,7 @@ cdef inline void search_child(
     SplitterState self, NodeSearch search, grown_node * node, NodeHistograms histograms,
     const uint8_t * is_active,
 ) noexcept nogil:
-    """Search for the split of a child whose sums are known, on the calling thread."""
+    """Find the split of a child whose sums are known, on the calling thread."""
     if node.is_leaf:
         return
     begin(self, search, node)

@@ -36,8 +36,8 @@ cdef inline NodeHistograms lend(
     SplitterState self, HistogramStore store, const grown_node * node,
     NodeHistograms parent, bint by_era=False
 ):
-    """Return memory for a node's sums; also for those by era, if the parent has them or
-    they are asked for, and the node has rows enough. Return None if memory runs out.
+    """Return memory for a node's sums by bin; with enough rows, also by era if `parent`
+    has sums by era or, without a parent, if `by_era`. Return None if memory runs out.
     """
     cdef:
         NodeHistograms histograms
@@ -65,8 +65,8 @@ cdef inline NodeHistograms sum_up(
     SplitterState self, HistogramStore store, const grown_node * node,
     NodeHistograms parent, bint by_era=False  # see `lend`
 ):
-    """Return the sums of a node's rows, and subtract them from its parent's sums.
-    Return None if too little memory is left.
+    """Return the sums of a node's rows; subtract them from the sums of `parent`, if it
+    is not None. Return None if too little memory is left.
     """
     cdef:
         NodeHistograms histograms = lend(self, store, node, parent, by_era)
@@ -94,7 +94,7 @@ cdef inline void begin_sums(
     SplitterState self, NodeSearch search, NodeHistograms histograms,
     NodeHistograms parent,
 ) noexcept nogil:
-    """Set where `add_sums` will add a started node's sums; `parent` may be None."""
+    """Set up the memory that `add_sums` adds a node's sums to; `parent` may be None."""
     search.child = describe_child(histograms, parent, search.rows, self.is_alone)
     note_way(search.splits, SUMS_BY_ERA, histograms.by_era != NULL)
     note_way(search.splits, PACKED_SUMS, histograms.count_bits > 0)
@@ -104,7 +104,7 @@ cdef inline void add_sums(
     SplitterState self, NodeSearch search, NodeHistograms histograms,
     NodeHistograms parent, thread_team team,
 ) noexcept nogil:
-    """Sum up the rows of a node, and subtract the sums from its parent's."""
+    """Sum up a node's rows; subtract the sums from those of `parent` (perhaps None)."""
     if histograms.by_era != NULL:
         fill_by_era(
             histograms, parent, &search.child, search.rows, self.bundles,
@@ -115,8 +115,8 @@ cdef inline void add_sums(
 
 
 cdef inline bint keeps_eras(SplitterState self) noexcept:
-    """Return whether nodes keep their sums by era: a criterion compares all splits, by
-    gradients without low words, and all bundles of features have few bins (masks).
+    """Return whether nodes keep sums by era: if a criterion compares the eras of all
+    splits, by gradients without low words, and all bundles have masks (few bins).
     """
     return (
         self.criterion.name != GAIN
@@ -128,7 +128,7 @@ cdef inline bint keeps_eras(SplitterState self) noexcept:
 
 
 cdef inline NodeHistograms histograms_of(SplitterState self, grown_node * node):
-    """Return a node's pooled histograms; sum up its rows if they are not stored."""
+    """Return a node's pooled histograms, summed up from its rows unless stored."""
     cdef NodeHistograms histograms
     if node.slot < 0:
         # Without sums by era, which would list its eras anew.

@@ -63,8 +63,8 @@ cdef inline int part_block(
     const X_BINNED_DTYPE_C * codes, const uint8_t * goes_left,
     unsigned int * others,            # OUT
 ) noexcept nogil:
-    """Move the rows of the left child to the front, and copy the others, without a
-    branch; return how many are on the left.
+    """Move the rows of the left child to the front, and copy the other rows to
+    `others`, without a branch; return how many rows go left.
     """
     cdef:
         Py_ssize_t n_left = 0, i

@@ -13,7 +13,7 @@ from .rows cimport BITSET_SIZE
 
 
 cdef class TreeRecords:
-    """Memory for the nodes of a tree that has at most `n_leaves`."""
+    """Memory for the nodes of a tree that has at most `n_leaves` leaves."""
 
     def __init__(self, Py_ssize_t n_leaves):
         cdef node_record [::1] nodes
@@ -25,7 +25,7 @@ cdef class TreeRecords:
         self.records.bitsets = <BITSET_DTYPE_C *> &bitsets[0, 0]
 
     def predictor(self, list bin_thresholds):
-        """Return scikit-learn's predictor, from bins' thresholds or categories."""
+        """Return scikit-learn's predictor, by the thresholds or categories of bins."""
         cdef node_record * node
         cdef int i, bin_idx
         bitsets = self.bitsets[: self.records.n_bitsets].copy()

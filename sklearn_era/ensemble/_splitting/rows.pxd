@@ -11,7 +11,7 @@ cdef enum:
 
 
 cdef inline void * alloc_zeros(list owners, Py_ssize_t n_bytes) except NULL:
-    """Return zeroed memory, aligned to cache lines, that lives as long as `owners`."""
+    """Return zeroed memory, aligned to cache lines, that `owners` keeps alive."""
     cdef bytearray memory = bytearray(n_bytes + CACHE_LINE)
     owners.append(memory)
     return <void *> ((<size_t> <char *> memory // CACHE_LINE + 1) * CACHE_LINE)

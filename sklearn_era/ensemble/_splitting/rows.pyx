@@ -1,7 +1,7 @@
 """The rows of a node, era by era, packed for its histograms.
 
-Training rows are sorted by era once a fit. Each tree starts with that order, and splits
-keep it: so an era is a range of a node's rows.
+Training rows are sorted by era once per fit. Each tree starts with this order, and
+splits keep the order, so an era is a range of a node's rows.
 
     node's rows   e e e e e e|e e e e|e e e e e e e e e|e e|...
     blocks        [    0     ][   1  ][    2   ][   3  ][4 ]    of one era each
@@ -10,7 +10,7 @@ keep it: so an era is a range of a node's rows.
 A row is one word or more (`summed_values`): its gradient as a fixed point, beside a 1
 that counts the row. Blocks are so small that a word can hold the sum of their rows.
 Sums of integers are exact, whatever the order of rows or eras, and fit the 53 bits of a
-double: a parent's sums less one child's are exactly the other's.
+double. So a parent's sums less one child's sums are exactly the other child's.
 """
 
 from cython.parallel import prange
@@ -32,12 +32,12 @@ from .._criteria.time_robust cimport impurity
 cdef class EraRows:
     """The rows of one node after another, for the trees of a fit.
 
-    `era_codes` has the era of each training row, 0 to n_eras - 1; `row_order`, later
-    `order`, has the rows stably sorted by era, None if they already are. For the
-    statistic RATIO, `weights` are the sample weights, and `positive_weights` the same
-    but 0 where the target is 0. `has_weights`: gradients and hessians are weighted.
-    `exchange` sums over processes; all numbers count this process alone, except
-    `n_samples_of_all`.
+    `era_codes` has the era of each training row, 0 to n_eras - 1. `row_order`, later
+    `order`, has the rows stably sorted by era; None if rows are in this order already.
+    For the statistic RATIO, `weights` are the sample weights, and `positive_weights`
+    the same but 0 where the target is 0. `has_weights` is True if gradients and
+    hessians are weighted. `exchange` sums over processes; all counts except
+    `n_samples_of_all` are of this process alone.
     """
 
     def __init__(
@@ -122,8 +122,8 @@ cdef class EraRows:
         return self.exchange.sum_of(*sums)
 
     def compare_squares(self):
-        """Compare eras by gradients and their squares, which stand in place of hessians
-        that are all 1. Return the largest variance that may be a rounding error.
+        """From now on compare eras by gradients and, in place of hessians (all 1),
+        squares of gradients. Return the largest variance that may be a rounding error.
         """
         cdef summed_values * values = &self.of_others
         self.compares_others = True
@@ -133,7 +133,7 @@ cdef class EraRows:
         return 0.0 if values.has_low_words else 2.0 * values.hessian_unit
 
     cdef take_values(self, EraRows other):
-        """Take the tree's gradients and so on from the rows at another of its nodes."""
+        """Take the tree's gradients, hessians and units from the rows `other`."""
         self.n_threads = other.n_threads
         self.arrays = other.arrays
         self.of_gradients = other.of_gradients
@@ -143,7 +143,7 @@ cdef class EraRows:
             self.words = np.empty(other.words.shape[0], dtype=np.int64)
 
     cdef const summed_values * values_to_compare(self) noexcept nogil:
-        """Return the values by which eras are compared: gradients, or a replacement."""
+        """Return the values to compare eras by: `of_gradients` or `of_others`."""
         return &self.of_others if self.compares_others else &self.of_gradients
 
     cdef void start_node(
@@ -158,7 +158,7 @@ cdef class EraRows:
         self, bint lists_all,
         const double * min_samples,  # (n_eras,), on both sides to cover an era; or NULL
     ) noexcept nogil:
-        """List the node's eras, cut into blocks: all, or those a split can cover."""
+        """List the node's eras as blocks: all eras, or eras that a split can cover."""
         cdef int start = 0, n_seen = 0, era, stop
         cdef bint is_coverable
         self.n_listed = self.n_coverable = self.n_blocks = self.n_chunks = 0
@@ -182,7 +182,7 @@ cdef class EraRows:
     cdef packed_rows packed(
         self, const summed_values * values, bint wants_contrasts
     ) noexcept nogil:
-        """Return where a chunk's words (packed rows) are, and what a word holds."""
+        """Return the addresses of a chunk's words (packed rows), and their format."""
         cdef packed_rows packed
         packed.indices = self.sample_indices
         packed.words = &self.words[0]
@@ -221,9 +221,9 @@ cdef class EraRows:
     cdef void pack_contrasts(
         self, const summed_values * values, row_block * block, int count_bits
     ) noexcept nogil:
-        """Pack each row's contribution to an era's contrast G n_L - G_L n of a split.
+        """Pack each row's term of the contrast G n_L - G_L n of a split in an era.
 
-        G sums the gradients of the era's n rows, and G_L of its n_L rows on the left.
+        G is the sum of gradients of the era's n rows, G_L of its n_L rows on the left.
         Rounding can turn a tie into a contrast up to REL_TOL G n_L n_R / n < G n / 4.
         """
         cdef:
@@ -245,9 +245,9 @@ cdef class EraRows:
         block.doubt = <long long> (0.5 * REL_TOL * fabs(<double> total) * n_rows)
 
     cdef int count_bits_of_contrasts(self) noexcept nogil:
-        """Return how many low bits of a word can count n rows, as many as the largest
-        block has. Above them are contrasts (see `pack_contrasts`), up to n^2 / 2 times
-        the largest integer; return 0 if a word cannot hold both.
+        """Return how many low bits of a word can count the n rows of the largest block;
+        0 if the bits above cannot hold contrasts (see `pack_contrasts`), which are up
+        to n^2 / 2 times the largest integer.
         """
         cdef int i, n_bits = 1
         for i in range(self.n_blocks):
@@ -370,7 +370,7 @@ cdef void add_era(EraRows self, int era, int start, int stop) noexcept nogil:
 
 
 cdef int end_of_era(EraRows self, int era, int start) noexcept nogil:
-    """Return where an era's rows end in the node; by galloping search."""
+    """Return the end of an era's rows in the node, by galloping search."""
     cdef:
         int low = start + 1
         int step = 1

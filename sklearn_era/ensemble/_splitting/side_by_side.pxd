@@ -25,7 +25,7 @@ cdef inline void search_side_by_side(
     bint are_children,      # still to be summed up
     int n_threads,
 ) noexcept:
-    """Find the splits of the nodes in the list of searches; sum up children before."""
+    """Find the splits of the nodes in `n` searches, after summing up any children."""
     set_count(&self.n_done, 0)
     self.splits.n_taken[THREADS] += n_threads > 1
     with nogil:
@@ -44,7 +44,7 @@ cdef inline void search_some(
     SplitterState self, NodeSearch own, int n, bint are_children, thread_team team,
     int place,              # of the thread's own search, in the list from `own`
 ) noexcept nogil:
-    """Sum up and search this thread's part of the nodes; then help the others."""
+    """Sum up and search this thread's part of the nodes; then help other threads."""
     cdef:
         bint shares_sums = are_children and (n == 1 or self.shares_sums)
         int n_to_search = 2 * n if are_children else n
@@ -67,7 +67,7 @@ cdef inline void search_some(
 cdef inline void sum_all(
     SplitterState self, NodeSearch search, int n, thread_team team
 ) noexcept nogil:
-    """Sum up the children of `n` nodes, each by all threads."""
+    """Sum up the children of `n` nodes, one node after another, by all threads."""
     if n > 0:
         sum_children(self, search, team)
         sum_all(self, search.next, n - 1, team)
@@ -80,7 +80,7 @@ cdef inline void search_part(
     int step,               # to this thread's next one
     bint are_children, bint sums_up,
 ) noexcept nogil:
-    """Search some nodes, or their children; with `sums_up`, sum children up before."""
+    """Search each `step`-th node or its children, summed up first if `sums_up`."""
     if n <= 0:
         return
     if n_before == 0:
@@ -99,7 +99,7 @@ cdef inline void search_part(
 cdef inline void sum_children(
     SplitterState self, NodeSearch search, thread_team team
 ) noexcept nogil:
-    """Sum up the children of a node."""
+    """Sum up a node's smaller child; turn the node's sums into the larger child's."""
     if team.rank == 0:
         search.rows.start_node(
             &self.partition[0] + search.smaller.node.start, search.smaller.n_rows
@@ -113,8 +113,8 @@ cdef inline void sum_children(
 cdef inline bint search_next(
     SplitterState self, NodeSearch own, NodeSearch search
 ) noexcept nogil:
-    """Search children, by a thread's `own` search, until all are taken; return whether
-    there were any children left to take.
+    """Search the children in `search`, with a thread's `own` memory, until both are
+    taken; return whether there was a child left to take.
     """
     cdef:
         bint were_any = False
@@ -139,8 +139,8 @@ cdef inline bint search_next(
 cdef inline bint help(
     SplitterState self, NodeSearch own, NodeSearch search, int n
 ) noexcept nogil:
-    """Search children and compare columns that `n` searches have left; return whether
-    there were any children or columns.
+    """Search the children and compare the columns that are left in `n` searches; return
+    whether there was any child or column.
     """
     cdef bint were_any
     if n == 0:

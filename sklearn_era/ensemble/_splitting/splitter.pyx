@@ -38,7 +38,7 @@ cdef class EraSplitter(SplitterState):
     """Finds the best splits of a fit's nodes by a criterion that compares eras."""
 
     cdef void defer(self, bint is_asked) noexcept:
-        """Queue nodes by gain before their eras are compared, if asked and possible."""
+        """Set whether nodes are queued by gain first, and their eras compared later."""
         self.defers = (
             is_asked and self.criterion.min_gain_share > 0.0
             and self.penalties is None
@@ -52,8 +52,8 @@ cdef class EraSplitter(SplitterState):
     cdef int sum_up_children(
         self, grown_node * parent, grown_node * smaller, grown_node * larger
     ) except -1:
-        """Sum up the smaller child; subtract its sums from the parent's, which become
-        the larger child's. If there is no memory, both children are summed up later.
+        """Sum up the smaller child; turn the parent's sums into the larger child's by
+        subtraction. If there is no memory, both children are summed up later.
         """
         cdef NodeHistograms of_parent
         if parent.slot < 0:
@@ -71,9 +71,8 @@ cdef class EraSplitter(SplitterState):
         self, grown_node * parent, grown_node * left, grown_node * right,
         const uint8_t * is_active,
     ) except -1:
-        """Sum the left child's sums over processes, and subtract them from the
-        parent's, which become the right child's. Without memory, each child's are
-        summed later.
+        """Sum the left child's sums over processes; turn the parent's sums into the
+        right child's by subtraction. If there is no memory, sum the children's later.
         """
         cdef NodeHistograms of_left, of_parent
         if parent.slot_of_all < 0 or not self.splits.start_node(is_active):
@@ -91,7 +90,7 @@ cdef class EraSplitter(SplitterState):
         self, HistogramStore store, grown_node * node, grown_node * sibling
     ):
         """Return a node's sums over all processes; None if there is no memory. In the
-        same exchange, set how many eras the node and its sibling can cover.
+        same exchange, count the eras that splits of the node and its sibling can cover.
         """
         cdef NodeHistograms own, of_all
         own = histograms_of(self, node)
@@ -110,7 +109,7 @@ cdef class EraSplitter(SplitterState):
         self.n_kept += node.is_kept
 
     cdef void count_choice(self, const grown_node * node) noexcept:
-        """Add what the search of a node found to the counts of the fit."""
+        """Count a node in the fit's `n_splittable`, `n_uncovered`, `n_the_gains`."""
         self.n_splittable += node.choice.is_splittable
         self.n_uncovered += node.choice.is_uncovered
         self.n_the_gains += node.choice.is_the_gains
@@ -122,8 +121,8 @@ cdef class EraSplitter(SplitterState):
         return 0
 
     cdef int find_split(self, grown_node * node, const uint8_t * is_active) except -1:
-        """Find the best admissible split of a node, by all threads; or, if the node was
-        deferred (queued by its largest gain), compare the eras.
+        """Set a node's choice to its best admissible split, by all threads; if the node
+        was deferred (queued by its largest gain), only compare the eras.
         """
         cdef:
             NodeSearch search = self.search
@@ -169,8 +168,8 @@ cdef class EraSplitter(SplitterState):
         self, int place, grown_node * node, grown_node * smaller, grown_node * larger,
         const uint8_t * is_active,
     ) except -1:
-        """Lend memory for the sums of a node's children to a search: the one at `place`
-        in the list of searches (`NodeSearch.next`). Return whether there is memory.
+        """Lend memory for the sums of a node's children to the search at `place` in the
+        list of searches (`NodeSearch.next`). Return whether there is enough memory.
         """
         cdef NodeSearch search = self.search
         if node.slot < 0:
@@ -202,7 +201,7 @@ cdef class EraSplitter(SplitterState):
         return 0
 
     cdef int lend_deferred(self, int place, grown_node * node) except -1:
-        """Hand a node with eras to compare to search number `place` of the list."""
+        """Pass a deferred node to search number `place`, to compare the node's eras."""
         cdef NodeSearch search = self.search
         for _ in range(place):
             search = search.next

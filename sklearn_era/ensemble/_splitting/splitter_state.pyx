@@ -25,7 +25,7 @@ WAYS = (
 
 
 cdef class NodeSearch:
-    """The search for one node's split, in one thread."""
+    """The state of the search for one node's split, in one thread."""
 
     def __init__(self, EraRows rows):
         self.rows = rows
@@ -38,11 +38,11 @@ cdef class NodeSearch:
 cdef class SplitterState:
     """State that searches share: rows, criterion, memory, and the tree being grown.
 
-    `start_tree` puts the rows in the order of eras. Each tree has the same memory.
+    `start_tree` puts the rows in the order of eras. All trees use the same memory.
 
-    Parameters are those of `EraRows`, the criterion, and the bytes for the histograms
-    of nodes (`store_budget`). `penalties` are in the order of the tree's columns, None
-    for zeros; a feature whose penalty is 1 or more is excluded.
+    Parameters are the parameters of `EraRows`, the criterion, and `store_budget`, the
+    bytes for nodes' histograms. `penalties` are in the order of the tree's columns,
+    None for zeros; a feature whose penalty is 1 or more is excluded.
     """
 
     def __init__(
@@ -98,7 +98,7 @@ cdef class SplitterState:
         return dict(zip(WAYS, n_taken.tolist(), strict=True))
 
     def start_tree(self, tree, gradients, hessians, int n_threads):
-        """Take over the data and limits of a tree, which are attributes of `tree`."""
+        """Start a tree: take its data and limits from the attributes of `tree`."""
         cdef const unsigned int [::1] order
         cdef int i
         self.n_threads = n_threads
@@ -127,7 +127,7 @@ cdef class SplitterState:
         return features[np.asarray(self.penalties)[features] < 1.0]
 
     def bundle_features(self, tree, features):
-        """Bundle the features that a tree uses; if it uses all, only once a fit."""
+        """Bundle a tree's features (once per fit if it uses all); set up searches."""
         cdef NodeSearch search = self.search
         all_of_fit = self.usable_features(np.arange(self.tree.n_features))
         are_all = features.size == all_of_fit.size

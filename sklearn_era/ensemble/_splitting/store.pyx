@@ -1,7 +1,7 @@
-"""Memory for the sums of nodes until they are split: 16 or 24 bytes a bin.
+"""Memory for the sums of nodes until the nodes are split: 16 or 24 bytes per bin.
 
-It also holds sums by era on splits' left sides, if all bundles of features have masks,
-and eras have many rows.
+The memory also holds the sums by era on splits' left sides, if all bundles of features
+have masks and eras have many rows.
 """
 
 import numpy as np
@@ -22,7 +22,7 @@ cdef class HistogramStore:
         self.free = []
 
     cpdef NodeHistograms lend(self, Py_ssize_t n_integers):
-        """Return a slot (memory) for `n_integers`; None if it exceeds the budget."""
+        """Return a slot (memory) for `n_integers`; None if the budget is too small."""
         cdef:
             NodeHistograms slot, best = None
             Py_ssize_t n_left = self.allocated
@@ -81,12 +81,12 @@ cdef class HistogramStore:
         self.free.append(slot)
 
     def take_all_back(self):
-        """Take all slots (memory) back before a tree, also of nodes without a split."""
+        """Take back all slots (memory) before a tree, even of nodes without a split."""
         self.free = self.slots.copy()
 
 
 cdef class NodeHistograms:
-    """The sums of a node by bin, in memory of the store that other nodes use later."""
+    """A node's sums by bin, in memory that the store lends to other nodes later."""
 
     def __init__(self, int number):
         self.number = number
@@ -112,8 +112,8 @@ cdef class NodeHistograms:
         planes -= other.planes()
 
     def sum_over_processes(self, exchange, is_active, NodeHistograms merged, *counts):
-        """Set `merged` to the sums over all processes, for the active bins; return the
-        sums of `counts`.
+        """Set the active bins of `merged` to the sums over all processes; return the
+        sums of `counts`. Raise ValueError if a sum is out of bounds.
         """
         own = self.planes()[:, is_active].ravel()
         of_all = exchange.sum(np.append(own, counts).astype(np.float64))
@@ -133,8 +133,8 @@ cdef class NodeHistograms:
         return counts
 
     def are_sums_of(self, FeatureBundles bundles, EraRows rows, sample_indices):
-        """Return whether, for each feature, the sums of all bins are those of the
-        node's rows, and sums by era add up to sums by bin.
+        """Return whether each feature's bins add up to the sums of the node's rows, and
+        whether sums by era add up to sums by bin.
         """
         cdef:
             const bundle_struct * bundle

@@ -5,8 +5,8 @@ split of a level maximises the gain of all its nodes,
 
     sum over nodes of G_L^2 / (H_L + l2) + G_R^2 / (H_R + l2) - G^2 / (H + l2).
 
-All rows of a level choose its split, and a tree of ``max_depth`` levels has few
-parameters: it differs from a tree grown best first [1]_.
+All rows of a level choose the level's split. So, unlike a tree grown best first, a tree
+of ``max_depth`` levels has few parameters [1]_.
 
 .. [1] L. Prokhorenkova et al. (2018), CatBoost: unbiased boosting with categorical
    features. Advances in Neural Information Processing Systems 31.
@@ -133,8 +133,8 @@ cdef class SymmetricGrower:
         return True
 
     cdef sums_of_nodes(self):
-        """Return a list, from the last level up to the root, with the sums of
-        gradients, hessians and rows of the level's nodes: (3, n_nodes).
+        """Return a list of arrays, from the last level to the root: the sums of
+        gradients, hessians and rows of the level's nodes, of shape (3, n_nodes).
         """
         nodes, n_nodes = np.asarray(self.node_of), 1 << self.depth
         counts = np.bincount(nodes, minlength=n_nodes)
@@ -181,7 +181,7 @@ cdef class SymmetricGrower:
         self, TreeRecords records, list levels, int level, int number, int parent,
         bint is_right, int depth,
     ) except -1:
-        """Add a node of a level and all below it; skip splits with an empty side."""
+        """Add a level's node and all nodes below it; skip splits with an empty side."""
         cdef:
             tree_node node
             feature_split split
@@ -266,7 +266,7 @@ cdef void scan(
     SymmetricGrower self, int feature, int n_nodes, const double * totals,
     scratch * own, feature_split * best,  # OUT
 ) noexcept nogil:
-    """Find a feature's best split over all nodes of a level."""
+    """Set `best` to a feature's best split for all nodes of a level."""
     cdef:
         int n_bins = self.n_bins_non_missing[feature], n_ordered = n_bins
         int node, i, bin, side

@@ -21,7 +21,7 @@ cdef struct thread_team:
 
 
 cdef inline void wait_for_team(thread_team team) noexcept nogil:
-    """Wait until all threads of a team are here, and can see what each has written."""
+    """Wait until all threads of a team arrive, and see each other's writes."""
     if team.size > 1:
         omp_barrier()
 
@@ -73,8 +73,8 @@ cdef extern from *:
 
 
 cdef inline void pause(int n) noexcept nogil:
-    """Pause for the n-th time in a row; after `PATIENCE` times, let other threads run,
-    which may have the core of the one waited for.
+    """Pause for the n-th time in a row; after `PATIENCE` times, let other threads run
+    on this core, as the thread waited for may need it.
     """
     if n < PATIENCE:
         rest()

@@ -1,8 +1,8 @@
 """The growth of a tree whose splits an `EraSplitter` finds, best first.
 
-It takes the parameters of scikit-learn's `TreeGrower`, and grows nodes in the same
-order, even when nodes of the queue tie. Nodes are structs; a node's rows are a range of
-the partition, and splits keep the order of rows.
+`EraTreeGrower` takes the parameters of scikit-learn's `TreeGrower`, and grows nodes in
+the same order, even when nodes of the queue tie. Nodes are structs; a node's rows are a
+range of the partition, and splits keep the order of rows.
 """
 
 from cpython.time cimport perf_counter
@@ -35,12 +35,12 @@ cdef double LARGEST_SHARE = 2.0  # of a thread's even share of rows
 
 
 cdef class EraTreeGrower(GrownTree):
-    """Grows a tree. Four parameters are not scikit-learn's.
+    """Grows a tree, by the parameters of scikit-learn's grower and four others.
 
     `era_splitter` finds splits. `sort_features` sorts the features that
-    `interaction_cst` allows. In a forest, where `small_node_rows` is not None, pure
-    nodes and nodes of at most that many rows are leaves, and
-    `draw_features(rows, sum_hessians)` returns the features of a node.
+    `interaction_cst` allows. `small_node_rows` is None except in a forest, where pure
+    nodes and nodes of at most `small_node_rows` rows are leaves, and
+    `draw_features(rows, sum_hessians)` returns the features that a node may use.
     """
 
     cdef:
@@ -86,7 +86,7 @@ cdef class EraTreeGrower(GrownTree):
         era_splitter.start_tree(self.data, gradients, hessians, n_threads)
 
     def grow(self):
-        """Grow the tree, and shrink its leaves."""
+        """Grow the tree, and multiply the leaves' values by `shrinkage`."""
         cdef int i
         cdef double tic = perf_counter()
         self.splitter.defer(False)
@@ -150,8 +150,8 @@ cdef class EraTreeGrower(GrownTree):
         return 0
 
     cdef int split_nodes(self) except -1:
-        """Split the first node of the queue and, so that each thread has a node, also
-        nodes that probably follow. Children wait until it is their parent's turn.
+        """Split the first node of the queue and, for other threads, nodes likely to
+        follow. Search their children, which join the queue at their parent's turn.
         """
         cdef:
             double tic
@@ -202,7 +202,7 @@ cdef class EraTreeGrower(GrownTree):
         return 0
 
     cdef bint looks_ahead(self) noexcept:
-        """Return whether threads search several nodes at once, ahead of their turn."""
+        """Return whether threads search several nodes at once, before their turn."""
         return self.splitter.is_alone and self.n_threads > 1 and not (
             self.is_of_forest or self.features.are_drawn or self.splitter.is_in_python
         )
@@ -325,7 +325,7 @@ cdef class EraTreeGrower(GrownTree):
 
     cdef bint is_first_sure(self) except -1:
         """Return whether the first node of the queue is certainly the next to split. If
-        it is not, because eras of nodes are not compared yet, compare some.
+        deferred nodes leave this open, compare the eras of some of them.
         """
         cdef:
             int first = self.nodes[0].waiting
@@ -345,8 +345,8 @@ cdef class EraTreeGrower(GrownTree):
         return True
 
     cdef int compare_deferred(self, int place) except -1:
-        """Compare the eras of the node at a place of the queue. If it is the first and
-        nodes are small, each other thread compares those of a node behind it.
+        """Compare the eras of the node at `place` of the queue. If the node is the
+        first, and small, other threads compare the eras of deferred nodes behind it.
         """
         cdef:
             int[MAX_AT_ONCE] numbers
@@ -378,8 +378,8 @@ cdef class EraTreeGrower(GrownTree):
         return 0
 
     cdef int repeat_queue(self) except -1:
-        """Make the queue choose between equal nodes as if none had been deferred:
-        compare the eras of all waiting nodes, and add and take out all nodes again.
+        """Rebuild the queue as if no node had been deferred, so that ties are decided
+        alike: compare all waiting nodes by era; add and take out all nodes again.
         """
         cdef int n_popped = self.n_popped, i, number, child
         for i in range(self.n_waiting):

@@ -24,7 +24,7 @@ cdef inline void visit_columns(
     int first,        # among the listed columns
     int stop, double min_key, thread_team team,
 ) noexcept nogil:
-    """Add the node's eras, chunk by chunk, to the sums of some columns' splits."""
+    """Add the node's eras, chunk by chunk, to the sums of splits of listed columns."""
     cdef:
         const node_struct * node = splits.node
         era_visit visit
@@ -81,8 +81,8 @@ cdef inline bint compare_next(
     CandidateSplits splits,
     era_batch * batch,      # scratch of the calling thread
 ) noexcept nogil:
-    """Take columns from a queue, perhaps another thread's, and compare their splits by
-    era, until no column is left; return whether there were any columns.
+    """Take columns from the queue of `splits`, perhaps another thread's, and compare
+    their splits by era, until none is left; return whether any was taken.
     """
     cdef:
         column_queue * queue = &splits.queue
@@ -107,9 +107,7 @@ cdef inline void compare_column(
     lane_column * column,   # IN and OUT
     era_batch * batch,      # scratch
 ) noexcept nogil:
-    """Add the eras of a chunk to the sums of a column's splits; drop splits that can no
-    longer win.
-    """
+    """Add a chunk's eras to a column's sums; drop splits that can no longer win."""
     cdef:
         const row_block * blocks = splits.rows.blocks
         int first = splits.rows.chunks[chunk]

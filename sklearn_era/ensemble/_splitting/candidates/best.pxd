@@ -33,7 +33,7 @@ cdef inline feature_split best_by_gain(
     double min_gain,                 # exclusive
     double unit_of_penalties,        # see `penalty_of_feature`
 ) noexcept nogil:
-    """Return the split with the largest gain, less the penalty of its feature."""
+    """Return the split whose gain, less the penalty of its feature, is the largest."""
     cdef:
         feature_bins * best = NULL
         feature_bins * feature
@@ -117,7 +117,7 @@ cdef inline double gains_of_order(
 cdef inline feature_split find_best_split(
     CandidateSplits splits, const feature_bins * feature
 ) noexcept nogil:
-    """Return the split of a feature with the largest gain."""
+    """Return a feature's split with the largest gain."""
     cdef:
         order_sides sides
         feature_split best, split

@@ -88,8 +88,8 @@ cdef inline void list_splits(
 cdef inline void take_listed(
     CandidateSplits splits, const feature_bins * feature
 ) noexcept nogil:
-    """Raise the largest gain of a listed feature's columns to the feature's; a bundle's
-    column also gets the bundle's splits.
+    """Raise the largest gain of a listed feature's columns to the feature's; if a
+    column is a bundle's, also set its number of splits and its sums by era.
     """
     cdef:
         const node_struct * node = splits.node
@@ -178,7 +178,7 @@ cdef inline void list_order(
     const int * n_covering,   # eras that may cover each split; NULL: not counted
     const feature_bins * feature, const split_order * order,
 ) noexcept nogil:
-    """Give each listed split of an order of bins a lane, and each code its group."""
+    """Give a lane to each listed split of an order, and a group to each code."""
     cdef:
         lane_column * column = &splits.columns[order.column]
         # As `suffices`, with one comparison a split, which the loop below waits for.
@@ -208,7 +208,7 @@ cdef inline void count_covering_eras(
     const X_BINNED_DTYPE_C * codes,  # (n_samples, COLUMNS), of some features
     int * changes,                   # OUT, (COLUMNS, MAX_BINS)
 ) noexcept nogil:
-    """Count, for each split, the eras with a row on both sides; store differences.
+    """Set `changes` to the differences between splits in the number of covering eras.
 
     An era covers the splits between its lowest and its highest code.
     """
@@ -237,7 +237,7 @@ cdef inline void group_codes(
     const X_BINNED_DTYPE_C * places,  # (n_splits,), of some splits, ascending
     int n_splits, X_BINNED_DTYPE_C * groups,  # OUT, by code: see `lane_column`
 ) noexcept nogil:
-    """Set the group of each code: the first split that has it on the left side."""
+    """Set each code's group: the first split that has the code on the left side."""
     cdef:
         const X_BINNED_DTYPE_C * codes = order.order.codes
         int first = 0, i, j
@@ -293,8 +293,8 @@ cdef inline void prune_column(
     int n_left,             # eras not yet added
     double min_key, lane_column * column,  # IN and OUT
 ) noexcept nogil:
-    """Drop the splits that can no longer reach `min_key` or cover enough eras; but not
-    if they are less than a quarter, or if other splits of a bundle can win.
+    """Drop the splits that can no longer reach `min_key` or cover enough eras. Keep
+    them if they are fewer than a quarter, or if other splits of their bundle can win.
     """
     cdef:
         double * sums = sums_of_column(splits, column)

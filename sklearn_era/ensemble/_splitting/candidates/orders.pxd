@@ -25,7 +25,7 @@ cdef struct category_struct:
 
 
 cdef inline int compare_categories(const void * a, const void * b) noexcept nogil:
-    """Compare categories by value, then by bin, so that no two of them are equal."""
+    """Compare categories by value, then by bin, so that no two categories are equal."""
     cdef:
         const category_struct * x = <const category_struct *> a
         const category_struct * y = <const category_struct *> b
@@ -71,7 +71,7 @@ cdef inline int order_categories(
 # others.
 
 cdef inline int n_moved_from_end(int n_used, bint is_reversed) noexcept nogil:
-    """Return how many categories may go left, counted from the first or the last."""
+    """Return how many categories may go left, from the start or end of their order."""
     return (n_used + 1) // 2 - is_reversed
 
 

@@ -42,13 +42,13 @@ cdef class CandidateSplits:
             self.in_turn[i] = i
 
     def use_threads(self, int n_threads):
-        """Allocate memory for each thread, unless more were at work before."""
+        """Allocate scratch for `n_threads`, unless at least as many threads have it."""
         if n_threads > self.n_batches:
             self.batches = <char *> alloc_zeros(self.owners, n_threads * batch_size())
             self.n_batches = n_threads
 
     def use_bundles(self, FeatureBundles bundles, int n_fields):
-        """Allocate memory for features of bundles, and for `n_fields` sums a split."""
+        """Allocate memory for bundles' features, and for `n_fields` sums per split."""
         cdef Py_ssize_t n = len(bundles.features)
         if bundles is self.bundles:
             return
@@ -83,8 +83,8 @@ cdef class CandidateSplits:
 
     cdef void list_columns(self, int n_first) noexcept nogil:
         """List the columns (splits that share a pass over rows) that have listed
-        splits, and set these splits' sums to 0. Unless there are few, put `n_first`
-        with the largest gains in front.
+        splits, and set these splits' sums to 0. Unless columns are few, put the
+        `n_first` columns of the largest gains in front.
         """
         cdef:
             lane_column * column
@@ -124,7 +124,7 @@ cdef class CandidateSplits:
         return mask
 
     cdef code_rows(self):
-        """Copy the codes of all rows, row by row, unless these bundles have copies."""
+        """Copy the codes of all rows, row by row, unless the bundles have copies."""
         cdef:
             Py_ssize_t n = self.tree.n_samples
             Py_ssize_t n_columns = (self.n_features // COLUMNS + 1) * COLUMNS
@@ -154,7 +154,7 @@ cdef class CandidateSplits:
             self.kept = np.empty(max(size, 1))
 
     cdef ask_criterion(self, const criterion_struct * criterion):
-        """Let a criterion in Python set the keys that rank the listed splits."""
+        """Set the keys that rank the listed splits, by the criterion in Python."""
         cdef:
             const lane_column * column
             const double [:, ::1] keys
@@ -235,7 +235,7 @@ cdef sides_of_eras(
     Py_ssize_t n,               # of them
 ):
     """Return the sums of each era on both sides of the listed splits: gradients, rows
-    and, unless all are 1, hessians. The shape is (2, n_planes, n_eras, n).
+    and hessians (unless all are 1). The shape is (2, n_planes, n_eras, n).
     """
     cdef:
         EraRows rows = self.rows

@@ -17,7 +17,7 @@ cdef inline int sum_eras(
     int first,              # block
     int stop, era_batch * batch,  # OUT
 ) noexcept nogil:
-    """Sum up as many eras as a batch holds; return the first block after them."""
+    """Sum up as many eras as `batch` holds; return the first block after these eras."""
     cdef:
         lane_eras * lanes = &batch.lanes
         int most = min(LANES, BATCH_CELLS // column.n_lanes)
@@ -165,7 +165,7 @@ cdef inline bint add_directions(
     long long * cells,         # scratch
     double * sums,             # IN and OUT, (2, n_lanes)
 ) noexcept nogil:
-    """Add signs of an era's effects to splits; return False if a sign is in doubt."""
+    """Add an era's directions to `sums`; return False if any direction is in doubt."""
     cdef:
         const unsigned int * rows = visit.packed.indices
         const long long * contrasts = (
@@ -201,8 +201,8 @@ cdef inline bint add_masked_directions(
     const era_visit * visit, const lane_column * column, const row_block * blocks,
     int n_eras, double * sums,  # IN and OUT, (2, n_lanes)
 ) noexcept nogil:
-    """Add the signs of eras' effects to each split, by masks of codes that go left; see
-    `add_directions`.
+    """Add the directions of eras to each split, by masks of the codes that go left;
+    return False if any direction is in doubt.
     """
     cdef:
         long long[3 * MAX_SPLIT_LANES] totals

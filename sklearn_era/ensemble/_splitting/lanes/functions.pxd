@@ -139,7 +139,7 @@ cdef inline void take_planes(
     Py_ssize_t stride,        # from one plane of them to the next
     int n, long long * planes,  # OUT, (n_planes, MAX_BINS)
 ) noexcept nogil:
-    """Split packed sums into planes: the row counts, then the sums of each word."""
+    """Unpack sums into planes: the row counts, then the sums of each word."""
     cdef:
         long long one = 1
         long long mask = (one << node.count_bits) - 1

@@ -1,6 +1,6 @@
 """Instruction sets that the loops over lanes are compiled for, and the choice of one.
 
-No operation is contracted or reordered: the results are the same, to the last bit.
+No operation is contracted or reordered, so results are the same, to the last bit.
 """
 
 import importlib
@@ -26,8 +26,8 @@ def available_levels():
 
 
 def lane_module(name=f"{__package__}.kernels"):
-    """Return the best compiled module of this name, or the module for the level in the
-    environment variable SKLEARN_ERA_X86_LEVEL.
+    """Return the best compiled module `name`, or the module of the level in environment
+    variable SKLEARN_ERA_X86_LEVEL; ValueError if this level is unavailable.
     """
     levels = available_levels()
     level = os.environ.get("SKLEARN_ERA_X86_LEVEL", levels[0])

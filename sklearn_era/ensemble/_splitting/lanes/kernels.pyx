@@ -1,6 +1,6 @@
 """Gains, and comparisons of eras, for many candidates at once, one in each lane.
 
-Compiled for each of the `instruction_sets`, under other names, with the same results.
+The module is compiled anew for each of the `instruction_sets`; all results agree.
 """
 
 from cpython.pycapsule cimport PyCapsule_New
@@ -48,7 +48,7 @@ cdef void set_sides(
     const long long * bins,         # of the feature, plane after plane
     int n_codes, const bin_order * order, order_sides * sides,  # OUT
 ) noexcept nogil:
-    """Set the left side after each move of a bin."""
+    """Set the left side after each move of a bin, if enough rows are on each side."""
     cdef:
         long long[MAX_PLANES * MAX_BINS] sums
         long long[MAX_BINS] moves
@@ -89,7 +89,7 @@ cdef inline void sum_distinct(
     order_sides * sides,            # OUT: places
     long long * sums,               # OUT, of these
 ) noexcept nogil:
-    """Set the left side after each move of a bin that has rows: most may be empty."""
+    """Set the left side after each move of a bin with rows; skip empty bins."""
     cdef:
         const X_BINNED_DTYPE_C * codes = order.codes
         X_BINNED_DTYPE_C * places = sides.places
@@ -115,7 +115,7 @@ cdef inline int keep_large_sides(
     order_sides * sides,            # IN and OUT: the number of splits
     const long long * sums,
 ) noexcept nogil:
-    """Keep only the splits with enough rows on both sides; return the first one."""
+    """Keep splits with enough rows on both sides; return the index of the first one."""
     cdef:
         long long least = tree.min_samples_leaf
         long long most = node.pooled.n_samples - least
@@ -128,7 +128,7 @@ cdef inline int keep_large_sides(
 cdef inline int n_below(
     const long long * sums, int n, long long least, int count_bits
 ) noexcept nogil:
-    """Return how many counts are below `least`: the low bits of `sums`, ascending."""
+    """Return how many counts (the low bits of `sums`, ascending) are below `least`."""
     cdef:
         long long one = 1
         long long mask = (one << count_bits) - 1 if count_bits > 0 else -1
@@ -234,8 +234,8 @@ cdef void compare_eras(
 cdef void keep_sides(
     const era_visit * visit, const lane_column * column, const lane_eras * lanes
 ) noexcept nogil:
-    """Keep the sums of eras: gradients, rows and hessians on the left side, gradients
-    on the right side; one lane has the sums of all rows.
+    """Copy the sums of eras to `visit.kept`: gradients, rows and hessians on the left
+    side, gradients on the right side; one lane has the sums of all rows.
     """
     cdef:
         Py_ssize_t n = lanes.n_lanes, place, i, j

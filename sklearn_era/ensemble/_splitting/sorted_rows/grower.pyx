@@ -1,10 +1,10 @@
 """The subtrees of a tree's small nodes, grown without Python.
 
 In a tree grown to full depth most nodes are small, too small for a histogram of 255
-bins by feature. So they are grown here: rows are sorted by each feature once, splits
-keep the order, and candidates lie between neighbours.
+bins per feature. So small nodes are split here: rows are sorted by each feature once,
+splits keep the order, and candidates lie between neighbours.
 
-Formulas and sums are those of the histogram splitters. So trees are the same, to the
+Formulas and sums are the same as in the histogram splitters. So trees are equal, to the
 last bit, unless sums of weights or squares are rounded, features are drawn, or the gain
 alone decides between gains that are equal up to rounding.
 """
@@ -44,9 +44,9 @@ MIN_SUPPORT = MIN_CATEGORY_SUPPORT
 cdef class SubtreeGrower:
     """Grows the subtrees of a tree's small nodes.
 
-    `splitter` has the tree's data and limits, by scikit-learn's names; `max_features`
-    are drawn for each node, by `seed`. A small node has at most `max_rows`.
-    `era_splitter` is the tree's, already started, or None to rank by gain. All
+    `splitter` has the tree's data and limits, by scikit-learn's names. Each node draws
+    `max_features` features, by `seed`. A small node has at most `max_rows` rows.
+    `era_splitter` is the splitter of the tree, already started; None ranks by gain. All
     penalties are below 1: forests drop columns with a higher penalty.
     """
 
@@ -173,7 +173,7 @@ cdef class SubtreeGrower:
                 waiting.append((top.left_child, number, False))
 
     def grow_small(self, tree_node root):
-        """Add the records of a small node and all nodes below it, without the GIL."""
+        """Add a small node and all nodes below it to the records, without the GIL."""
         with nogil:
             self.grow_subtree(&root)
 
@@ -208,7 +208,7 @@ cdef class SubtreeGrower:
 
 
 cdef bint may_split(SubtreeGrower self, const tree_node * node) noexcept nogil:
-    """Return whether the limits on depth and rows allow a node children."""
+    """Return whether the limits on depth and rows allow a node to have children."""
     return (
         node.depth != self.max_depth
         and <int> node.pooled.n_samples >= 2 * self.tree.min_samples_leaf

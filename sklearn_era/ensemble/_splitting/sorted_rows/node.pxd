@@ -118,7 +118,7 @@ cdef inline bint is_pure(
     const unsigned int * rows,   # (n_rows,)
     int n_rows,
 ) noexcept nogil:
-    """Return whether g / h is equal in all rows with weight, so no split gains."""
+    """Return whether g / h is equal in all rows with weight, so no split has a gain."""
     cdef:
         era_sums first, other
         int i

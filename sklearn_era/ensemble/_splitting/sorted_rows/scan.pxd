@@ -51,7 +51,7 @@ cdef inline void scan_numbers(
     scan_context * context, sorted_feature * feature,
     feature_split * best,            # IN and OUT
 ) noexcept nogil:
-    """Replace `best` by a numeric feature's best split, if the latter ranks higher."""
+    """Replace `best` by a numeric feature's best split, if this split ranks higher."""
     cdef:
         const unsigned int * keys = feature.keys
         int n_rows = context.node.pooled.n_samples
@@ -135,7 +135,7 @@ cdef inline bint gains_more(
     """Return whether a split replaces `best` by the gain, as in scikit-learn.
 
     Among equal gains the first split stays. But with missing values on the left side, a
-    feature's last split replaces it, as scikit-learn scans from the right.
+    feature's last split replaces the first, as scikit-learn scans from the right.
     """
     if split.rank.gain != best.rank.gain:
         return split.rank.gain > best.rank.gain
@@ -224,7 +224,7 @@ cdef inline void scan_categories(
     scan_context * context, sorted_feature * feature,
     feature_split * best,            # IN and OUT
 ) noexcept nogil:
-    """Replace `best` by the best split of categories, if the latter ranks higher."""
+    """Replace `best` by the best split of categories, if this split ranks higher."""
     cdef:
         category_sums categories
         X_BINNED_DTYPE_C * order = categories.order
