@@ -205,7 +205,7 @@ _OF_LIGHTGBM = {
 def stores_parameters(
     init: Callable[_P, None], defaults: Mapping[str, Any] = MappingProxyType({})
 ) -> Callable[_P, None]:
-    """Decorate a constructor to store arguments; `defaults` replace its defaults."""
+    """Decorate a constructor to store its arguments; replace defaults by `defaults`."""
     known = signature(init)
     known = known.replace(
         parameters=[

@@ -73,7 +73,7 @@ def check_forest_eras(
 def what_trees_draw(
     forest: BaseEstimator, n_samples: int, era_columns: list[EncodedEras]
 ) -> tuple[str, list[int]]:
-    """Return what trees draw from, and how many there are by each column of eras."""
+    """Return the name of the units that trees draw, and their number per era column."""
     if forest.bootstrap == "within_eras":
         return "rows of the largest era", [int(x.counts.max()) for x in era_columns]
     if forest.bootstrap == "whole_eras":
@@ -84,7 +84,7 @@ def what_trees_draw(
 def check_bootstrap(
     forest: BaseEstimator, n_samples: int, era_columns: list[EncodedEras]
 ) -> None:
-    """Raise ValueError for a too large `max_samples`, or options that need draws."""
+    """Raise ValueError if `max_samples` is too large or an option needs a bootstrap."""
     if forest.bootstrap is False:
         for name in ("oob_score", "max_samples"):
             value = getattr(forest, name)

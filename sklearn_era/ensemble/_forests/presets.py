@@ -103,8 +103,8 @@ class InvariantForestClassifier(EraForestClassifier):
 
     Parameters and attributes are those of :class:`EraForestClassifier`, with the
     defaults of :class:`InvariantForestRegressor` except ``penalty=5.0`` and
-    ``statistic="ratio"`` of the criterion. This corresponds to 10 in the paper, whose
-    impurity is twice the squared error.
+    ``statistic="ratio"`` of the criterion. A penalty of 5 corresponds to 10 in the
+    paper, whose impurity is twice the squared error.
     """
 
     __init__ = stores_parameters(

@@ -29,8 +29,8 @@ BLOCK_VALUES = 2**21
 
 
 class BlockPredictionMixin(gradient_boosting.BaseHistGradientBoosting):
-    """Predicts by ``trees``, to the bit as scikit-learn does. Rows are converted in
-    blocks, but lists, sparse matrices and object arrays as a whole, by scikit-learn.
+    """Predicts by ``trees``, to the bit as scikit-learn does. Converts rows in blocks;
+    scikit-learn converts lists, sparse matrices and object arrays as a whole.
     """
 
     _bin_mapper: Any
@@ -56,7 +56,7 @@ class BlockPredictionMixin(gradient_boosting.BaseHistGradientBoosting):
         return raw_predictions
 
     def _blocks(self, X: Any) -> Iterator[tuple[slice, NDArray[Any]]] | None:
-        """Return an iterator of slices and converted rows; None to convert X whole."""
+        """Return an iterator of slices and converted rows, or None to convert all X."""
         take = _block_taker(X)
         if take is None or 0 in X.shape or not self._predicts_blocks_alike(X):
             return None
@@ -97,7 +97,7 @@ class BlockPredictionMixin(gradient_boosting.BaseHistGradientBoosting):
         )
 
     def _predicts_blocks_alike(self, X: Table) -> bool:
-        """Return whether checks by block raise and warn like one check of X."""
+        """Return whether checks of blocks raise and warn as one check of X does."""
         fitted, given = getattr(self, "feature_names_in_", None), _get_feature_names(X)
         if self._preprocessor is None or fitted is None or given is None:
             return self._preprocessor is None or fitted is given

@@ -1,11 +1,11 @@
 """The best split of a node over all features.
 
 - ``tree_grower``: a tree, node by node, in scikit-learn's order; ``node_queue``: nodes
-  that wait to be split; ``node_features``: what they may be split on; ``partition``:
-  their rows; ``grown_tree``: all nodes so far; ``records``: the nodes as arrays of
-  scikit-learn's predictor;
+  that wait to be split; ``node_features``: the features that may split them;
+  ``partition``: their rows; ``grown_tree``: all nodes so far; ``records``: the nodes as
+  arrays of scikit-learn's predictor;
 - ``symmetric``: a tree whose nodes of a level share a split, without eras;
-- ``splitter``: the steps of finding a split; ``splitter_state``: what they share;
+- ``splitter``: the steps of finding a split; ``splitter_state``: their data;
   ``node_sums``: the sums of a node; ``node_search``: the search of one node;
   ``side_by_side``: searches of several nodes at once;
 - ``rows``: a node's rows era by era, packed into words;
