@@ -15,7 +15,7 @@ _FORECASTS = {"auto", "last", "mean", "exponential"}
 
 @dataclass(eq=False, repr=False)
 class Recency(ParameterObject):
-    """Weigh an era half as much with each half-life of its age.
+    """Halve the weight of an era with each half-life of its age.
 
     The last era in the order of the labels has age 0, the one before it 1, and era j
     has the weight ``0.5 ** (age_j / half_life)`` per row. These weights multiply

@@ -36,7 +36,7 @@ def gains_by_column(
 def is_sent_left(
     predictor: TreePredictor, node: Any, codes: NDArray[np.intp]
 ) -> NDArray[np.bool_]:
-    """Return a mask of the categories with bins `codes` that a split sends left."""
+    """Return whether a split sends left each category, given by its bin in `codes`."""
     words = predictor.raw_left_cat_bitsets[node["bitset_idx"]]
     bits = np.unpackbits(words.astype("<u4").view(np.uint8), bitorder="little")
     return bits[codes] == 1
@@ -52,7 +52,7 @@ def leaf_indices(predictor: TreePredictor) -> TreePredictor:
 
 
 def sum_up_tree(nodes: NDArray[np.void], sums: NDArray[np.float64]) -> NDArray[np.intp]:
-    """Fill in `sums` of split nodes from the leaves'; return split nodes' indices."""
+    """Set `sums` of split nodes to those of their leaves; return these split nodes."""
     splits = np.flatnonzero(nodes["is_leaf"] == 0)
     depths = nodes["depth"][splits]
     for depth in np.unique(depths)[::-1]:

@@ -75,8 +75,6 @@ def coverage_score(
 ) -> float:  # fmt: skip
     """Return the share of targets that lie in their intervals, or in their sets.
 
-    A metric for :func:`~sklearn_era.metrics.era_scores`.
-
     Parameters
     ----------
     y_true : array-like of shape (n_samples,)
@@ -89,7 +87,13 @@ def coverage_score(
     Returns
     -------
     coverage : float
-        From 0 to 1.
+        From 0 to 1. A metric for :func:`~sklearn_era.metrics.era_scores`.
+
+    Raises
+    ------
+    ValueError
+        If `y_pred` has another shape, holds booleans without `classes` or numbers with
+        `classes`, or intervals or targets are missing; if a weight is negative.
 
     Examples
     --------
@@ -122,8 +126,8 @@ def coverage_score(
 
 @with_parameters
 class _Conformal(OutOfEra):
-    """Keeps the scores of rows left out. The rows of each of M eras sum to the mass 1 /
-    (M + 1); a new era has the rest, at infinity (Lee, Barber, Willett 2023).
+    """Keeps the scores of rows left out. Each of M eras has the mass ``1 / (M + 1)``,
+    over its rows; a new era has the rest, at infinity (Lee, Barber, Willett 2023).
     """
 
     _if_too_few: ClassVar[str]
@@ -145,9 +149,10 @@ class _Conformal(OutOfEra):
     def _ask_models(
         self, X: Any, level: float, share: float | None, eras: Any
     ) -> tuple[Array, _Atoms, float, float]:
-        """Return each model's predictions, the `_Atoms` (each model's scores and
-        masses), the mass to cover, and the score by which all models sum to this mass.
-        With a `share`, an era has one score, the quantile of its scores at `level`.
+        """Return each model's predictions, the `_Atoms` (each model's scores and summed
+        masses), the mass to cover, and the score up to which the scores of all models
+        together have this mass. With a `share` of eras, each era has one score, the
+        quantile of its scores at `level`.
         """
         check_is_fitted(self)
         # The model of all rows has seen the last ones of ordered eras.
@@ -264,9 +269,8 @@ def _mass(atoms: _Atoms, values: Any, side: Any) -> Any:
 def _upper_ends(
     centers: Array, scales: Array, atoms: _Atoms, least: float, score: float
 ) -> Array:
-    """Return, for each row, the smallest end such that the values center + score *
-    scale up to it have the mass `least`. Bisect between models' ends at `score`; round
-    up.
+    """Return each row's smallest end such that the values center + score * scale up to
+    the end have the mass `least`. Bisect between models' ends at `score`; round up.
     """
     ends = centers + score * scales
     low, high = ends.min(axis=0), ends.max(axis=0)
@@ -323,7 +327,7 @@ class EraConformalClassifier(ClassifierMixin, _Conformal):
         Returns
         -------
         sets : ndarray of shape (n_samples, n_classes), dtype=bool
-            Whether a class is in the row's set; too few eras warn and put all in it.
+            Whether a class is in the set; all are, with a warning, if eras are few.
         """
         p, atoms, mass, _ = self._ask_models(X, level, share_of_eras, eras)
         return _mass(atoms, 1 - p - _DIGITS, "left") < mass

@@ -70,7 +70,8 @@ def era_calibration(
 
     The shrunken level and slope, as in :class:`EraCalibratedClassifier`, are estimated
     from all eras together: the fewer rows an era has, the nearer they are to the mean.
-    The level is at the mean of z over all rows, so that slopes do not depend on it.
+    The level is at the mean of z over all rows, so that it is not correlated with
+    slopes.
 
     Parameters
     ----------

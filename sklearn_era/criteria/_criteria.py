@@ -191,9 +191,10 @@ class TimeRobust(EraCriterion):
     For data in which the worst period counts, with many rows in each period: the
     package of [1]_ requires 100 rows of each period on both sides.
 
-    The key is ``-agg_j L_j``, equations 5.1 to 5.4 of [1]_: agg is the `aggregation`, a
-    maximum over the eras that the split covers, and ``L_j`` the impurity of era j after
-    the split, the mean squared deviation from the era's value on either side.
+    The key is ``-agg_j L_j``, equations 5.1 to 5.4 of [1]_: agg is the `aggregation`,
+    whose maximum is over the eras that the split covers, and ``L_j`` is the impurity of
+    era j after the split: by default, the mean squared deviation from the era's values
+    on the two sides.
 
     Parameters
     ----------

@@ -42,7 +42,7 @@ class SplitKeys(NamedTuple):
     secondary : array-like of shape (n_splits,), default=0
         Keys that rank splits of the same primary key, before their pooled gains do.
     priority : array-like of shape (n_splits,), default=None
-        Ranks nodes, by the value of their best split, if a tree grows best first and
+        Keys that rank nodes, by their best splits, if a tree grows best first and
         `min_gain_share` is 0. None is `primary`.
     """
 

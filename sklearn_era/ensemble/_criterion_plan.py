@@ -59,7 +59,7 @@ class CriterionPlan:
 
     @property
     def coverage_by(self) -> str:
-        """Return, as text, the parameter that asks for eras, with its value."""
+        """Return, as text, the parameter by which splits must cover eras."""
         if self.is_by_rule:
             return "rule='every_era'"
         return f"min_era_coverage={self.min_era_coverage!r}"
@@ -207,9 +207,8 @@ def warn_of_single_era(
 
 
 def warn_of_limits(booster: BaseEstimator, mean_weight: float) -> bool:
-    """Warn if scikit-learn's least sum of hessians takes more rows than
-    `min_samples_leaf`, and return whether it does. Warn of constraints that
-    scikit-learn ignores.
+    """Warn if, and return whether, scikit-learn's least sum of hessians takes more rows
+    than `min_samples_leaf`. Warn of constraints that scikit-learn ignores.
     """
     least = MIN_HESSIAN_TO_SPLIT / mean_weight if mean_weight > 0 else 0.0
     if weighs_little := least > booster.min_samples_leaf:

@@ -26,7 +26,7 @@ def feature_penalties(estimator: BaseEstimator) -> Array | None:
 
 
 def penalties_by_column(estimator: BaseEstimator) -> Array:
-    """Return the penalties by column of X; a mapping names columns, or numbers them."""
+    """Return the penalty of each column of X, from a `feature_penalty` of any form."""
     given, n_features = estimator.feature_penalty, estimator.n_features_in_
     if given is None:
         return np.zeros(n_features)

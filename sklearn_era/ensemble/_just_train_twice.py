@@ -71,9 +71,9 @@ class JustTrainTwice(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         iterations (see `identification_iterations`).
     identification_iterations : int, default=10
         Maximum number of iterations of the first fit if `identification_estimator` is
-        None: a fully trained model gets hardly any row wrong. It sets `max_iter` or
-        `n_estimators` of an estimator, or of a pipeline's last step, that also has a
-        `learning_rate`: boosters of scikit-learn, LightGBM and XGBoost, and
+        None: a fully trained model gets hardly any row wrong. The number sets
+        `max_iter` or `n_estimators` of an estimator, or of a pipeline's last step, that
+        also has a `learning_rate`: boosters of scikit-learn, LightGBM and XGBoost, and
         scikit-learn's networks and `SGDClassifier`. Other estimators are fitted
         unchanged, and should be regularised.
     upweight : float, default=5.0
@@ -220,7 +220,7 @@ class JustTrainTwice(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         return self
 
     def _make_first(self) -> tuple[Any, str | None]:
-        """Return the first classifier, and the name of its parameter of iterations."""
+        """Return the first classifier, and the name of its iterations' parameter."""
         first, reader = clone(self.estimator), "estimator"
         name = _iterations_parameter(first)
         if self.identification_estimator is not None:

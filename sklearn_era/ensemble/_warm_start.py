@@ -85,7 +85,7 @@ class PreviousFit(NamedTuple):
             )
 
     def check_same_draws(self, forest: BaseEstimator) -> None:
-        """Raise ValueError if a new draw of existing trees' rows would be another."""
+        """Raise ValueError if existing trees' rows, drawn anew, would be other rows."""
         if forest._draws != self.draws or not self._has_same_bins(forest):
             raise ValueError(
                 f"oob_score={forest.oob_score!r} draws the rows of the trees that "

@@ -51,8 +51,8 @@ def time_blocks(
     Parameters
     ----------
     times : array-like of shape (n_samples,)
-        Time of each row, in any order: int, float, datetime64, pandas dates, or, by
-        rows, anything sortable.
+        Time of each row, in any order: int, float, datetime64, pandas dates, text of
+        numbers or dates, or, by rows, other labels that are ordered.
     n_blocks : int
         Number of blocks.
     by : {'rows', 'time'}, default='rows'

@@ -40,8 +40,8 @@ def decorrelated_partition(
     """Split rows into eras in which features are as little correlated as possible.
 
     A feature may predict only because it is correlated with another one, which rows
-    without this correlation reveal. Section 5.3 of [1]_ makes environments of data
-    without any by Decorr [2]_, whose objective is, up to a factor, ::
+    without this correlation reveal. Section 5.3 of [1]_ makes environments where data
+    have none by Decorr [2]_, whose objective is, up to a factor, ::
 
         J = 1/M Σ_e J_e,    J_e = 1/(p (p-1)) Σ_{j≠k} R_e,jk²
 
@@ -55,7 +55,7 @@ def decorrelated_partition(
     X : array-like of shape (n_samples, n_features)
         The rows, without missing values.
     n_eras : int
-        The number M of eras, at least 2. Each has at least half of an equal share.
+        The number M of eras, at least 2. Each has at least half an equal share of rows.
     random_state : int, RandomState instance or None, default=None
         Determines where the search starts, and its order of rows.
 

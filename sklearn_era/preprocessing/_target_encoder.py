@@ -82,7 +82,7 @@ class EraTargetEncoder(TransformerMixin, BaseEstimator):
         Numeric columns, by names, places or one bool per column. Each is added once for
         each encoded column, less the effect of the category, estimated as for targets.
     era_order : {'auto', 'ordered', 'unordered'}, default='auto'
-        As of :class:`~sklearn_era.model_selection.EraSearchCV`.
+        As in :class:`~sklearn_era.model_selection.EraSearchCV`.
 
     Attributes
     ----------
@@ -94,7 +94,7 @@ class EraTargetEncoder(TransformerMixin, BaseEstimator):
     era_labels_ : ndarray of shape (n_eras,)
         The eras of the training.
     era_order_, target_type_ : str
-        Whether eras were taken in an order, and the kind of the targets.
+        'ordered' or 'unordered', as eras were taken; and the kind of the targets.
     classes_ : ndarray of shape (n_classes,)
         Labels of the classes, if there are any.
     n_features_in_, feature_names_in_ :

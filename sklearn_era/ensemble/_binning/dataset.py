@@ -177,8 +177,7 @@ class BinnedDataset:
 
         Each file is read twice: first for the thresholds, from a sample of the rows if
         there are more than 200,000, then for the bins. Memory holds the data set, some
-        hundred MiB, about 50 bytes for each row, and the file's row groups of 64
-        columns.
+        hundred MiB, about 50 bytes per row, and a file's row groups of 64 columns.
 
         Parameters
         ----------
@@ -200,8 +199,7 @@ class BinnedDataset:
         random_state : int, RandomState instance or None, default=None
             As in :meth:`from_arrays`.
         drop_missing_target : bool, default=False
-            Whether to drop rows whose target is null or NaN. By default they raise an
-            error.
+            Whether to drop rows whose target is null or NaN, instead of an error.
         keep_eras : collection or dict, default=None
             The labels of the eras to keep; by default all. Rows of other eras, and rows
             without a label, are dropped before any check. A dict maps labels to new

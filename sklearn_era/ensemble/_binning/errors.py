@@ -55,8 +55,8 @@ def encode(estimator: BaseEstimator, X: Any, *, reset: bool) -> Any:
 
 
 def must_be_read(estimator: BaseEstimator, X: Table) -> bool:
-    """Return whether columns for numbers may hold values that NumPy would take for
-    numbers wrongly: dates, also in columns of objects, or complex numbers.
+    """Return whether columns that are not categorical may hold values that NumPy would
+    wrongly convert to numbers: dates, also in columns of objects, or complex numbers.
     """
     dtypes, mask = dtypes_of(X), estimator.is_categorical_
     names = [*names_of_columns(X)]

@@ -40,7 +40,7 @@ class DatasetRows(UnbinnedRows):
         return self.shape[0] * self.shape[1]
 
     def bins(self, order: str, n_threads: int) -> NDArray[np.uint8]:
-        """Return the bins of the rows taken; if all are, the data set's own matrix."""
+        """Return the bins of the selected rows; of all, the data set's own matrix."""
         if self.rows is None:
             return self.dataset.X_binned
         columns = np.arange(self.shape[1], dtype=np.intp)
@@ -84,8 +84,8 @@ class BinningMixin(gradient_boosting.BaseHistGradientBoosting):
         return X.y, X.sample_weight, X.eras
 
     def _preprocess_X(self, X: Any, *, reset: bool) -> Any:
-        """Preprocess X as scikit-learn does, but pass the bins of a data set, or small
-        integers, on as they are, in an `UnbinnedRows`.
+        """Preprocess X as scikit-learn does, but wrap a `BinnedDataset`, or small
+        integers, in an `UnbinnedRows`.
         """
         if reset:
             # All rows from here to the binning of the training rows belong to the fit.
@@ -140,8 +140,8 @@ class BinningMixin(gradient_boosting.BaseHistGradientBoosting):
             self._fit_state.previous.check_same_categories(self)
 
     def _check_dataset(self, X: BinnedDataset, reset: bool) -> None:
-        """Raise ValueError if this is no fit, `max_bins` is not the data set's, or
-        `categorical_features` names any. Copy the features' names to the estimator.
+        """Raise ValueError unless this is a fit with the `max_bins` of the data set and
+        no `categorical_features`. Copy the names of features to the estimator.
         """
         if not reset:
             raise ValueError(
@@ -182,8 +182,8 @@ class BinningMixin(gradient_boosting.BaseHistGradientBoosting):
     def _bin_data(
         self, X: Any, sample_weight: Any = None, *, is_training_data: bool
     ) -> NDArray[np.uint8]:
-        """Return the bins of X as scikit-learn does: Fortran-ordered for training rows,
-        by which the bin mapper is fitted, else C-ordered. They may be X's own memory.
+        """Fit the bin mapper to training rows. Return the bins of X, Fortran-ordered
+        for training rows, else C-ordered; they may be X's own memory, then read-only.
         """
         if is_training_data:
             self._fit_state.keeps_integers = False

@@ -40,7 +40,7 @@ class ColumnBatch(NamedTuple):
 
 
 class UnbinnedRows:
-    """Stands in for X in ``fit`` until rows are binned; selecting rows copies none."""
+    """Stands in for X in ``fit`` until rows are binned; selects rows without a copy."""
 
     ndim = 2
     rows: Rows | None = None  # taken so far; None for all

@@ -85,7 +85,7 @@ def read_target(
 def read_kept_eras(
     columns: ParquetColumns, era: str, keep_eras: Eras | None
 ) -> tuple[EncodedEras, Rows]:
-    """Return the eras of the rows to keep, and the numbers of these rows."""
+    """Return the eras of the rows to keep, and the indices of these rows."""
     distinct, index = columns.read_distinct(era)
     if keep_eras is None:
         is_missing = (index < 0) | np.isin(index, missing_rows(distinct))
@@ -242,7 +242,7 @@ def _read_bins(
 def _make_small_tables(
     dtypes: list[np.dtype[Any]], thresholds: list[Floats | None]
 ) -> list[tuple[int, Rows, Bytes]]:
-    """Return, by item size: the size, its columns of integers, their tables of bins."""
+    """Return a tuple per item size: the size, its columns, and their tables of bins."""
     tables = []
     for itemsize in (1, 2):
         small = [i for i, dtype in enumerate(dtypes) if dtype.itemsize == itemsize]

@@ -27,8 +27,8 @@ def draw_rows(
     mapper: _BinMapper, n_samples: int, sample_weight: Floats | None
 ) -> tuple[Rows | None, Floats | None]:
     """Return the rows that scikit-learn samples for quantiles, by the same generator
-    and arguments, and None, as weights are in the draw; or, where it takes all rows,
-    None for the rows, and `sample_weight`.
+    and arguments, and None for their weights, by which they are drawn. If it takes all
+    rows, return None for the rows, and `sample_weight`.
     """
     if mapper.subsample is None or n_samples <= mapper.subsample:
         return None, sample_weight

@@ -87,8 +87,8 @@ class EraIntercepts:
 def settle_intercepts(
     estimator: BaseEstimator, effects: Intercepts, series: Array, is_estimated: bool
 ) -> Array:
-    """Set an estimator's intercepts and forecast by the `series` of `values_of_eras`;
-    return the forecast's change. Eras without weight get the forecast and are no steps.
+    """Set an estimator's intercepts and forecast by `series`; return the change of the
+    forecast. Eras without weight get the forecast, and do not count as steps in time.
     """
     has_weight = eras_with_weight(series)
     known = series[:, has_weight]

@@ -72,7 +72,7 @@ class MovingEraWeights:
     def _mean_losses(
         self, loss: BaseLoss, y: Array, raw: Array, base: Array
     ) -> tuple[Array, NDArray[np.bool_]]:
-        """Return the mean loss of each era, 0 without weight, and whether the era has
+        """Return each era's mean loss, 0 without weight, and whether the era has
         weight. Add the constants that losses omit, or large counts would seem to lose
         least.
         """
@@ -139,8 +139,8 @@ def begin_era_weights(
     estimator: BaseEstimator, eras: EncodedEras | None, is_warm: bool,
     exchange: Exchange,
 ) -> MovingEraWeights | None:  # fmt: skip
-    """Begin the estimator's record of weights of eras; return the object that updates
-    them, None if fixed. Raise ValueError if a warm start has other eras.
+    """Begin the estimator's record of eras' weights; return the object that updates
+    them, or None if they are fixed. Raise ValueError if a warm start has other eras.
     """
     reached = estimator.__dict__.get("_era_log_weights") if is_warm else None
     known = estimator.__dict__.get("_weighted_eras")

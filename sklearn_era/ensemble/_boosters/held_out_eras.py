@@ -82,7 +82,7 @@ def split_arrays(
     X: Table, y: ArrayLike, *sample_weight: Any, train: NDArray[np.intp],
     validation: NDArray[np.intp],
 ) -> list[Any]:  # fmt: skip
-    """Return training and validation rows of each array; ValueError without weight."""
+    """Return the training and validation rows of each array; check their weights."""
     for weights in sample_weight:
         for indices, of_part in ((validation, "holds out"), (train, "leaves to train")):
             if not weights[indices].any():
@@ -95,7 +95,7 @@ def split_arrays(
 
 
 def no_weight(of_part: str) -> ValueError:
-    """Return the error if all rows that early stopping `of_part` (a verb) weigh 0."""
+    """Return the error for weights of 0 in the part of rows named by `of_part`."""
     return ValueError(
         f"sample_weight is 0 in all rows that early stopping {of_part}: change "
         "validation_eras or validation_fraction, pass X_val and y_val, or set "

@@ -126,8 +126,9 @@ class EraFitMixin(InterceptUpdatesMixin, EraScoringMixin):
             names or no positive weight; if ``Invariant(statistic="ratio")`` gets a
             target other than 0 and 1; if `warm_start` gets other columns, categories or
             classes than before; if `X` is a `BinnedDataset` with another `max_bins`, or
-            `y`, `sample_weight` or `eras` are passed with it; if a criterion of
-            standard deviations gets weights, or a loss whose hessians vary.
+            `y`, `sample_weight` or `eras` are passed with it; if
+            ``TimeRobust(impurity="standard_deviation")`` gets weights, or a loss whose
+            hessians vary.
 
         Warns
         -----

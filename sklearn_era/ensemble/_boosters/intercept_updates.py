@@ -36,9 +36,8 @@ class InterceptUpdatesMixin(gradient_boosting.BaseHistGradientBoosting):
 
     @property
     def era_intercepts_(self) -> dict[Any, Any]:
-        """Intercepts of training eras: a dict by label. With eras of two columns, a
-        dict of two such dicts, ``{"times": ..., "groups": ...}``. AttributeError
-        without `era_effects`.
+        """Dict of intercepts by training era, or with eras of two columns a dict of
+        two, ``{"times": ..., "groups": ...}``; AttributeError without `era_effects`.
         """
         if not hasattr(self, "_era_intercepts"):
             raise AttributeError(

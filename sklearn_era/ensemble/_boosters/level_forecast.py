@@ -1,4 +1,4 @@
-"""The level that values of eras follow, and its forecast: equations of `Intercepts`.
+"""The level that values of eras follow, and its forecast (equations in `Intercepts`).
 
 The prior of the constants c is flat, which makes the likelihood the restricted one.
 "Steps" are the values a_j, which decay by phi.
@@ -153,8 +153,8 @@ def _climb(height: Callable[[Place], float], place: Place) -> Place:
 
 def estimate_level(series: Series, level: Level) -> Estimate:
     """Return the estimate of a level by a series, with its restricted likelihood. The
-    precision A of steps a is tridiagonal, so that the covariance's inverse, with
-    weights W ``W - W (A + W)^-1 W``, takes O(n_eras) per column.
+    precision A of steps a is tridiagonal, so that the inverse of the covariance,
+    ``W - W (A + W)^-1 W`` with weights W, takes O(n_eras) per column.
     """
     values, variances, groups = series
     phi, q, tau2, trend = level

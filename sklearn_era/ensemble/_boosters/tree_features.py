@@ -45,7 +45,7 @@ def draw_tree_features(
 
 class SortedFeaturesGrower(TreeGrower):
     """scikit-learn's grower, with the allowed features of a node in ascending order;
-    else the order of hash tables would decide ties and what `max_features` draws.
+    else the order of hash tables would decide ties and the draws by `max_features`.
     """
 
     def _compute_best_split_and_push(self, node: Any) -> None:

@@ -27,7 +27,7 @@ def describe_draws(
 
 
 def check_warm_start(forest: BaseEstimator) -> PreviousFit | None:
-    """Return the fit that a warm start continues, or None if there is no such fit."""
+    """Return the fit that a warm start continues, or None; check `n_estimators`."""
     if not (forest.warm_start and hasattr(forest, "_predictors")):
         return None
     n_grown = len(forest._predictors)

@@ -15,7 +15,7 @@ _OF_CLASSES = (
 
 
 def index_of_class(forest: BaseEstimator, label: object) -> int:
-    """Return the index of class `label`, None for the second of two; or ValueError."""
+    """Return the index of class `label`; None is the second of two, else ValueError."""
     classes = forest.classes_.tolist()
     if label is None:
         if len(classes) == 2:
@@ -30,7 +30,7 @@ def index_of_class(forest: BaseEstimator, label: object) -> int:
 
 
 def trees_of_class(forest: BaseEstimator, index: int) -> list[list[TreePredictor]]:
-    """Return a list for each iteration that holds the tree of a class's proportion."""
+    """Return a list per iteration with the tree for the proportion of class `index`."""
     if forest.n_trees_per_iteration_ > 1:
         return [[trees[index]] for trees in forest._predictors]
     if index == forest.classes_.size - 1 == 1:

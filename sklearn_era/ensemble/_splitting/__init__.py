@@ -15,7 +15,7 @@
 - ``histograms``: a node's sums by bin, pooled, and the sums by era that it keeps;
   ``store``: the memory of both;
 - ``candidates``: the splits that a node may have, and the best of them;
-- ``choice``: the split of the node, among them; ``visits``: their sums over eras;
+- ``choice``: the candidate that splits a node; ``visits``: candidates' sums over eras;
 - ``threads``: how threads share these steps;
 - ``lanes``: loops over splits, compiled for several instruction sets;
 - ``sorted_rows``: small nodes of forests, by their rows in sorted order.
