@@ -1,4 +1,4 @@
-"""The calibration of probabilities by era: from its own rows alone, and shrunken."""
+"""Estimates of calibration by era: from the era's rows alone, and shrunken."""
 
 from __future__ import annotations
 

@@ -230,7 +230,7 @@ def warn_of_limits(booster: BaseEstimator, mean_weight: float) -> bool:
 def warn_if_nothing_split(
     estimator: BaseEstimator, plan: CriterionPlan, what: str
 ) -> None:
-    """Warn, with the reason, if no tree has a split: the model is a constant."""
+    """Warn, with a reason, if no tree of the model or forest (`what`) has a split."""
     if any(tree.nodes.size > 1 for tree in chain(*estimator._predictors)):
         return
     nothing = (

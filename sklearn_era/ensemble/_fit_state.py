@@ -81,7 +81,7 @@ class HeldOut:
 
 @dataclass
 class FitState:
-    """State that the steps of a fit share, as `_fit_state` of the estimator."""
+    """The state that the steps of a fit share: `_fit_state` of the estimator."""
 
     previous: PreviousFit | None = None  # which a warm start continues
     keeps_iterations: bool = False  # whole iterations survive an interruption

@@ -160,9 +160,9 @@ class JustTrainTwice(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         Raises
         ------
         ValueError
-            If `estimator` is no classifier or takes no weights; if
-            `identification_estimator` is no classifier, or `sample_weight` is given and
-            it takes no weights; if `y` has a single class.
+            If `estimator` is not a classifier or takes no weights; if
+            `identification_estimator` is not a classifier, or takes no weights although
+            `sample_weight` is given; if `y` has a single class.
 
         Warns
         -----
@@ -243,7 +243,7 @@ class JustTrainTwice(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         self, name: str, estimator: BaseEstimator, weights: Array | None,
         fit_params: dict[str, Any],
     ) -> dict[str, Any]:  # fmt: skip
-        """Return a fit's arguments; raise ValueError if it takes no `weights` given."""
+        """Return a fit's arguments; raise ValueError if it takes no given weights."""
         if weights is not None:
             weight_name = name_in_fit(estimator, "sample_weight")
             if weight_name is None:

@@ -120,7 +120,7 @@ def check_weight_size(sample_weight: Array) -> float:
 
 
 def check_single_precision(size: float, what: str, divide: str) -> None:
-    """Raise ValueError if `size` is out of the range of trees' single precision."""
+    """Raise ValueError, by two texts, if `size` is out of single precision's range."""
     tiny, huge = np.finfo(np.float32).tiny.item(), np.finfo(np.float32).max.item()
     if not tiny <= size <= huge:
         raise ValueError(

@@ -164,7 +164,7 @@ class EraTransformer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     def _by_era(
         self, apply: Callable[..., Array], X: Table, eras: Eras | None
     ) -> Array:
-        """Transform rows by the statistics of their eras, with `apply`."""
+        """Read X and eras; return `apply` of them and of the statistics by era."""
         X, encoded = self._read(X, eras, reset=False)
         if self.unseen == "batch":
             measured = self._measure_eras(X, encoded, np.ones(X.shape[0]))

@@ -1,4 +1,4 @@
-"""Columns less the part that other columns explain within the era."""
+"""A transformer that subtracts the part of columns that others explain in the era."""
 
 from dataclasses import field
 from numbers import Real

@@ -1,4 +1,4 @@
-"""Ranks within the era."""
+"""A transformer of values to their ranks within the era."""
 
 from typing import ClassVar
 

@@ -1,4 +1,4 @@
-"""Columns and targets centred and scaled within the era."""
+"""Transformers that centre and scale columns, or targets, within the era."""
 
 from dataclasses import field
 from typing import Any, ClassVar

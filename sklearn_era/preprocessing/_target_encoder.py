@@ -264,8 +264,9 @@ class EraTargetEncoder(TransformerMixin, BaseEstimator):
         Returns
         -------
         names : ndarray of str
-            An encoded column's name with "_effect", "_variation" or "_count", and a
-            class; or a `relative` column's name, "_less_" and an encoded column's name.
+            An encoded column's name with "_effect", "_variation" or "_count", and with
+            a class if there are more than two; or a `relative` column's name, "_less_"
+            and an encoded column's name.
         """
         check_is_fitted(self)
         names = _check_feature_names_in(self, input_features)

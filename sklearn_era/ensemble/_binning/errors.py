@@ -1,4 +1,4 @@
-"""The columns of X as numbers, with errors that name the column."""
+"""The conversion of columns of X to numbers, with errors that name the column."""
 
 from typing import Any
 
@@ -75,7 +75,7 @@ def read_by_column(
     error: Exception | None = None,
 ) -> NDArray[np.float64]:  # fmt: skip
     """Return the `rows` of X (None for all) as numbers, read as in the fit, with codes
-    of categories in the first columns. Raise `error`, if given, if X is no table.
+    of categories in the first columns. Raise `error`, if given, if X is not a table.
     """
     table = as_frame(X)
     shape = () if hasattr(type(X), "toarray") else getattr(table, "shape", ())

@@ -62,7 +62,9 @@ class BinningMixin(gradient_boosting.BaseHistGradientBoosting):
     def _arrays_of_fit(
         self, X: Table, y: ArrayLike, sample_weight: ArrayLike | None, eras: Eras | None
     ) -> tuple[Any, Any, Any]:
-        """Return checked `y`, `sample_weight` and `eras`; a data set X has its own."""
+        """Return checked `y`, `sample_weight` and `eras`; a data set X has its own.
+        Raise ValueError if arrays are passed with a data set, or if `y` is missing.
+        """
         check_table(X)
         check_mask(sample_weight, "sample_weight")
         if not isinstance(X, BinnedDataset):

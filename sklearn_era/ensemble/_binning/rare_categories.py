@@ -30,7 +30,7 @@ def share_bins(
     estimator: BaseEstimator, X: NDArray[np.float64], n_rows: NDArray[Any] | None = None
 ) -> None:
     """Give rare categories one code, in the encoder and in the encoded rows X, and warn
-    once. A value of X counts as its number in `n_rows`, (n_samples, n_encoded), or 1.
+    once. Values of X stand for `n_rows` rows each, (n_samples, n_encoded), or for one.
     """
     encoder, max_bins = encoder_of(estimator), estimator.max_bins
     if numbers_of_categories(encoder).max() <= max_bins:

@@ -31,7 +31,8 @@ def values_of_eras(
     the asymmetric Laplace law whose likelihood is the loss: ``m^2 / mean(g^2)``, with m
     the mean loss and g the gradients. Trees fit their own rows, which makes s2 too
     small: for log and Poisson losses, it is at least its known value, a row's mean
-    weight. Their steps are at most `largest_step`: an era of one class has no optimum.
+    weight, and steps are at most `largest_step`, as an era of one class has no finite
+    optimum.
     """
     is_known = isinstance(loss, _OF_KNOWN_VARIANCE)
     least_s2 = 1.0

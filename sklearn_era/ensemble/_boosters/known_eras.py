@@ -119,9 +119,7 @@ def _warn_of_misspelt(unknown: list[Any], known: list[Any]) -> None:
 
 
 def guess_labels(unknown: list[str], known: list[str]) -> dict[str, str]:
-    """Return a dict from unknown labels to the known labels that they resemble and
-    share all numbers with.
-    """
+    """Return a dict from unknown labels to similar known labels with equal numbers."""
     by_numbers: dict[tuple[str, ...], dict[str, str]] = {}
     for label in known:
         digits, text = _simplify(label)

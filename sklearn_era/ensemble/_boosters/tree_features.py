@@ -55,7 +55,7 @@ class SortedFeaturesGrower(TreeGrower):
 
 
 def warn_if_interaction_sets_moved(booster: BaseEstimator) -> None:
-    """Warn if numbers in `interaction_cst` are not those of the columns of X."""
+    """Warn if `interaction_cst` numbers features in another order than X's columns."""
     columns = column_of_feature(booster)
     is_moved = (np.diff(columns) < 0).any()
     if is_moved and not isinstance(booster.interaction_cst, str | None):

@@ -18,7 +18,7 @@ from .._warm_start import PreviousFit
 def describe_draws(
     forest: BaseEstimator, n_samples: int, era_columns: list[EncodedEras]
 ) -> str:
-    """Return a digest of all that the draws of rows depend on, except the seed."""
+    """Return a digest of everything that determines draws of rows, except the seed."""
     parameters = (forest.bootstrap, forest.max_samples, forest.random_segments)
     digest = hashlib.sha256(repr((n_samples, parameters)).encode())
     for eras in era_columns:

@@ -203,7 +203,7 @@ class EraForestClassifier(
         Raises
         ------
         ValueError, sklearn.exceptions.NotFittedError
-            If `label` is no class, or is None although there are not two classes; if
+            If `label` is not a class, or None although there are not two classes; if
             the forest is not fitted.
 
         Examples

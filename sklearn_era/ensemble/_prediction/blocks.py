@@ -37,7 +37,7 @@ class BlockPredictionMixin(gradient_boosting.BaseHistGradientBoosting):
     _preprocessor: Any
 
     def _raw_predict(self, X: Any, n_threads: int | None = None) -> NDArray[Any]:
-        """Return sums of leaf values, (n_rows, n_outputs); in a fit, `X` is binned."""
+        """Return raw predictions, (n_rows, n_outputs); during a fit, `X` holds bins."""
         check_is_fitted(self)
         if getattr(self, "_in_fit", False):
             return super()._raw_predict(X, n_threads)
@@ -122,8 +122,8 @@ def _is_readable(X: Any) -> bool:
 
 
 def _block_taker(X: Any) -> Callable[[slice], Any] | None:
-    """Return a function that takes rows of X without a copy. Return None if X is no
-    matrix or data frame, or if scikit-learn would not copy X anyway.
+    """Return a function that takes rows of X without a copy. Return None if X is not
+    a matrix or data frame, or if scikit-learn would not copy X anyway.
     """
     if get_config()["array_api_dispatch"]:
         return None
