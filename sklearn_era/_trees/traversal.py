@@ -52,7 +52,7 @@ def leaf_indices(predictor: TreePredictor) -> TreePredictor:
 
 
 def sum_up_tree(nodes: NDArray[np.void], sums: NDArray[np.float64]) -> NDArray[np.intp]:
-    """Set the `sums` of split nodes to the sum of their leaves'; return split nodes."""
+    """Sum up leaves' `sums` for split nodes, in place; return split nodes' indices."""
     splits = np.flatnonzero(nodes["is_leaf"] == 0)
     depths = nodes["depth"][splits]
     for depth in np.unique(depths)[::-1]:

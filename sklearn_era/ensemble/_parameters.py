@@ -120,7 +120,7 @@ def check_weight_size(sample_weight: Array) -> float:
 
 
 def check_single_precision(size: float, what: str, divide: str) -> None:
-    """Raise ValueError, by two texts, if `size` is out of single precision's range."""
+    """Raise ValueError, worded by `what` and `divide`, if `size` exceeds float32."""
     tiny, huge = np.finfo(np.float32).tiny.item(), np.finfo(np.float32).max.item()
     if not tiny <= size <= huge:
         raise ValueError(

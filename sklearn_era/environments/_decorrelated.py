@@ -174,7 +174,7 @@ def _allowed(
     wanted: Array, sources: Array, targets: Array, counts: Array, least: int
 ) -> Iterator[list[int]]:
     """Yield lists of moves that leave every era at least `least` rows. A row of an era
-    of only so many rows waits for a row that moves the other way: one list has both.
+    of `least` rows waits for a row that moves the other way: one list has both moves.
     """
     counts = counts.astype(int)
     waiting: dict[tuple[int, int], list[int]] = defaultdict(list)
