@@ -15,11 +15,11 @@ _FORECASTS = {"auto", "last", "mean", "exponential"}
 
 @dataclass(eq=False, repr=False)
 class Recency(ParameterObject):
-    """Weigh an era half as much with each half-life of its age.
+    """Halve the weight of an era with each half-life of its age.
 
     The last era in the order of the labels has age 0, the one before it 1, and era j
     has the weight ``0.5 ** (age_j / half_life)`` per row. These weights multiply
-    `sample_weight` and keep the sum of all weights.
+    `sample_weight`, and are scaled to keep the sum of all weights.
 
     Parameters
     ----------
@@ -43,10 +43,11 @@ class GroupDRO(ParameterObject):
     Algorithm 1 of [1]_: before each iteration the weight of an era is multiplied by
     ``exp(step_size * loss_j)``, and all weights are scaled to a mean of 1. loss_j is
     the mean loss of the era's training rows, weighted by `sample_weight`: half the
-    squared error or deviance, the log loss. Bins depend on `sample_weight` alone, and
-    so do training scores, unless `scoring` is 'loss', which uses the latest weights.
-    Validation rows have no weights of eras. A warm start continues with the weights it
-    had. For boosters only: trees of a forest do not depend on earlier losses.
+    squared error, half the deviance, or the log loss. Bins depend on `sample_weight`
+    alone, and so do training scores unless `scoring` is 'loss', which uses the latest
+    weights of eras. Validation rows are not weighted by era. A warm start continues
+    with the latest weights. For boosters only: trees of a forest do not depend on
+    earlier losses.
 
     Parameters
     ----------
@@ -74,54 +75,52 @@ class Intercepts(ParameterObject):
     """Give each era an intercept, estimated along with the trees.
 
     The raw prediction has an intercept for each training era, and for each class if
-    there are more than two. Before each iteration all intercepts take a Newton step,
-    and are shrunk to 0 by how well their rows determine them [1]_, or smoothed.
-    Predictions are for the next era, by the forecast of its intercept, or for an era
+    there are more than two. Before each iteration, all intercepts take a Newton step
+    and are then smoothed ('auto') or shrunk to 0, well-determined ones the least [1]_.
+    Predictions use the forecast of the next era's intercept, or the intercept of an era
     passed to ``predict``. If early stopping holds out the last eras, their intercepts
     are estimated after the last tree, and enter the forecast.
 
     Parameters
     ----------
     forecast : {'last', 'auto', 'mean', 'exponential'}, default='last'
-        Forecast of the intercept of unknown eras: the mean of the last `n_eras`
-        intercepts in the order of the labels, the mean of all, or a mean whose weights
-        halve every `n_eras` eras. Groups without an order, such as hospitals, need
-        'mean'. With 'auto', intercepts follow a level that is estimated and tested, and
-        may be dropped: see Notes.
+        Forecast of the intercept of unknown eras. 'last' is the mean of the last
+        `n_eras` intercepts in the order of the labels, 'mean' that of all,
+        'exponential' a mean whose weights halve every `n_eras` eras. With 'auto',
+        intercepts follow a level that is estimated and tested, and may be dropped: see
+        Notes. Groups without an order, such as hospitals, need 'mean'.
     n_eras : int, default=3
-        Number of eras of 'last', or half-life of 'exponential'. The others use all
-        eras.
+        Number of eras of 'last', or half-life in eras of 'exponential'.
     horizon : int, default=1
-        How many eras after the last one with weight rows without an era are: with
-        'auto', their forecast is that of so many steps. The other forecasts are the
-        same at any.
+        With 'auto', the number of eras from the last era with weight to the era of rows
+        that are predicted without an era. The other forecasts do not depend on it.
 
     Notes
     -----
     With two columns of eras, times and groups, the raw prediction of a row is that of
-    the trees plus the intercept of its time, as above, plus that of its group, which is
-    shrunk to 0 [1]_. Both take a step in turn. New groups have 0. Criteria and early
-    stopping see the times alone. Groups are told from times by `era_order` (see
-    :class:`~sklearn_era.model_selection.EraSplit`): by a pair, or by 'auto' where
-    `forecast` is not 'mean', which else takes combinations for eras.
+    the trees, plus the intercept of its time, as above, plus the intercept of its
+    group, which is shrunk to 0 [1]_; both take steps in turn. New groups have 0.
+    Criteria and early stopping use the times alone. Columns are times and groups if
+    `era_order` (see :class:`~sklearn_era.model_selection.EraSplit`) is a pair, or is
+    'auto' and `forecast` not 'mean'; otherwise their combinations are the eras.
 
     With 'auto', the value t_j of era j, whose noise e_j has a known variance, is ::
 
         t_j = c_g(j) + b (j - j0) + a_j + u_j + e_j,   a_j = phi a_(j-1) + N(0, q)
 
-    and its intercept is the mean of the trend and of a_j given all eras, plus the mean
-    of c. Trees explain the era's own shock u_j, and the constants c of eras that agree
-    in all columns that are constant within eras: a holiday keeps its effect. Variances
-    and phi are those on a grid with the largest restricted likelihood [2]_, estimated
-    before the first tree and after 4, 16, 64 and so on. A level is carried forward if
-    its log-likelihood exceeds that without a level by 2, at least six eras are
-    comparable with earlier ones, and forecasts of each era from those before it have
-    smaller squared errors with the level than without, by more than an
-    autocorrelation-consistent standard error [3]_. Otherwise nothing is; without a
-    level, the model is the plain one. Eras beyond training that are passed to
+    and its intercept is the expectation of trend plus a_j given all eras, plus the mean
+    of c. Trees explain the shock u_j of an era, and the constant c of a group g of eras
+    that agree in all columns that are constant within eras: a holiday keeps its effect.
+    Variances and phi have the largest restricted likelihood on a grid [2]_, and are
+    estimated before the first tree and after 4, 16, 64 trees and so on. A level is
+    carried forward if its log-likelihood exceeds that without a level by 2, at least
+    six eras are comparable with earlier ones, and forecasts of each era from earlier
+    eras have smaller squared errors with the level than without, by more than an
+    autocorrelation-consistent standard error [3]_. Otherwise the forecast is 0; without
+    any level, so are all intercepts. Eras beyond training that are passed to
     ``predict`` get the forecast of their own horizon, if labels are numbers, dates,
-    periods, categories, or text that holds them, in regular steps: a decays by phi,
-    and each step of the trend is 0.8 times the one before.
+    periods, categories, or text that holds them, in regular steps: a decays by phi, and
+    each step of the trend is 0.8 times the one before.
 
     References
     ----------
@@ -166,7 +165,7 @@ class Intercepts(ParameterObject):
 
 
 def half_life_weights(n_eras: int, half_life: float) -> NDArray[np.float64]:
-    """Return each era's weight, ``0.5 ** (age / half_life)``; the last has age 0."""
+    """Return each era's weight ``0.5 ** (age / half_life)``; the last era has age 0."""
     return 0.5 ** (np.arange(n_eras)[::-1] / half_life)
 
 

@@ -1,1 +1,1 @@
-"""Grown trees: ``traversal`` has features, leaves, and sums from leaves to the root."""
+"""Functions that read fitted trees, in ``traversal``: features, leaves and sums."""

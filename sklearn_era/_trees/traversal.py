@@ -1,4 +1,4 @@
-"""Features of fitted trees, their leaves, and sums from the leaves to the root."""
+"""Functions that read fitted trees: features, gains, leaves, sums up to the root."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -10,7 +10,7 @@ from sklearn.ensemble._hist_gradient_boosting.predictor import TreePredictor
 
 
 def column_of_feature(estimator: BaseEstimator) -> NDArray[np.intp]:
-    """Return each feature's column of X; scikit-learn puts categorical ones first."""
+    """Return the column of X of each feature; trees count categorical ones first."""
     is_categorical = estimator.is_categorical_
     if is_categorical is None:
         return np.arange(estimator.n_features_in_)
@@ -20,8 +20,8 @@ def column_of_feature(estimator: BaseEstimator) -> NDArray[np.intp]:
 def gains_by_column(
     estimator: BaseEstimator, predictors: Iterable[TreePredictor]
 ) -> NDArray[np.float64]:
-    """Return the sum of gains by column of X. A negative gain counts as 0: splits that
-    eras prefer may raise the pooled loss once leaves are shrunk.
+    """Return the sum of gains of splits for each column of X. Negative gains count as
+    0: splits that eras prefer may raise the pooled loss once leaves are shrunk.
     """
     columns = column_of_feature(estimator)
     gains = np.zeros(columns.size)
@@ -36,14 +36,14 @@ def gains_by_column(
 def is_sent_left(
     predictor: TreePredictor, node: Any, codes: NDArray[np.intp]
 ) -> NDArray[np.bool_]:
-    """Return which categories, given by their bins, a split sends to the left."""
+    """Return whether a split sends left each category, given by its bin in `codes`."""
     words = predictor.raw_left_cat_bitsets[node["bitset_idx"]]
     bits = np.unpackbits(words.astype("<u4").view(np.uint8), bitorder="little")
     return bits[codes] == 1
 
 
 def leaf_indices(predictor: TreePredictor) -> TreePredictor:
-    """Return a copy of the tree, which predicts the indices of its leaves."""
+    """Return a copy of a tree that predicts the node index of each row's leaf."""
     nodes = predictor.nodes.copy()
     nodes["value"] = np.arange(nodes.shape[0])
     return TreePredictor(
@@ -52,7 +52,7 @@ def leaf_indices(predictor: TreePredictor) -> TreePredictor:
 
 
 def sum_up_tree(nodes: NDArray[np.void], sums: NDArray[np.float64]) -> NDArray[np.intp]:
-    """Set split nodes' sums from sums of leaves; return the split nodes' indices."""
+    """Sum up leaves' `sums` for split nodes, in place; return split nodes' indices."""
     splits = np.flatnonzero(nodes["is_leaf"] == 0)
     depths = nodes["depth"][splits]
     for depth in np.unique(depths)[::-1]:

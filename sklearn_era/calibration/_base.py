@@ -1,4 +1,4 @@
-"""The base of intervals, sets and recalibration: models fitted without some rows."""
+"""The base of conformal and calibrated models, which fits models without some eras."""
 
 from dataclasses import MISSING
 from numbers import Integral
@@ -39,13 +39,13 @@ DOC = """{summary}
     era_order, n_jobs :
         As in :class:`~sklearn_era.model_selection.EraSearchCV`.
     verbose : int, default=0
-        1 prints a line a fit with the time left, under a bar where rich is installed
+        1 prints a line per fit with the time left, under a bar where rich is installed
         and the output is a terminal.{more}
 
     Attributes
     ----------
     estimator_, estimators_ : object, list of object
-        The model of all rows, and those of folds.
+        The model of all rows, and the models of the folds.
     era_labels_, era_order_ : ndarray of shape (n_eras_left_out,), str
         The eras left out, and how eras were taken: 'ordered' or 'unordered'.
 {attributes}
@@ -55,13 +55,13 @@ DOC = """{summary}
 
 
 def model_with(*methods: str) -> Any:
-    """Return the parameter for the inner model, which has these methods."""
+    """Return the parameter for an inner model with ``fit`` and these methods."""
     return parameter(MISSING, [HasMethods(["fit", *methods])], kw_only=False)
 
 
 @with_parameters
 class OutOfEra(PredictsByEra, MetaEstimatorMixin, BaseEstimator):
-    """Base of estimators that learn from a model's predictions of eras left out."""
+    """Base of estimators that learn from predictions of eras left out of fits."""
 
     # From eras, folds, targets, weights and predictions of rows left out.
     _learn: ClassVar[Any]
@@ -78,17 +78,17 @@ class OutOfEra(PredictsByEra, MetaEstimatorMixin, BaseEstimator):
     def fit(
         self, X: Any, y: Any = None, *, eras: Any = None, sample_weight: Any = None
     ) -> Self:
-        """Fit models in folds of eras and to all rows; learn from the eras left out.
+        """Fit a model per fold of eras, and one to all rows; learn from left-out eras.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
             The rows.
         y, eras : array-like of shape (n_samples,)
-            Their targets and eras, or the name of the column of eras. Times and groups
-            are two names, a frame of two columns, or a tuple of two arrays.
+            Targets and eras of the rows. `eras` may name a column of X; times and
+            groups are two names, a frame of two columns, or a tuple of two arrays.
         sample_weight : array-like of shape (n_samples,), default=None
-            Weights of rows, in fits and within eras.
+            Weights of rows, in the fits of models and within each era.
 
         Returns
         -------
@@ -98,8 +98,8 @@ class OutOfEra(PredictsByEra, MetaEstimatorMixin, BaseEstimator):
         Raises
         ------
         ValueError
-            If `eras` is missing, has the wrong length or no known order, or fewer than
-            three labels, two of unordered eras; or as the estimator's `fit` raises.
+            If `eras` is missing, of wrong length or unknown order, or has under three
+            labels (two if unordered); if a target is missing; or if a `fit` raises.
         """
         self._validate_params()
         name = type(self).__name__
@@ -170,7 +170,7 @@ class OutOfEra(PredictsByEra, MetaEstimatorMixin, BaseEstimator):
         return self
 
     def _respond(self, model: Any, X: Any, eras: Any = None) -> Array:
-        """Return a model's predictions, or the probabilities of all classes."""
+        """Return predictions for X; from a classifier, probabilities of all classes."""
         return out_of_era.respond(model, X, getattr(self, "classes_", None), eras)
 
     predict = prediction("predict", "targets or classes")

@@ -39,7 +39,7 @@ _POWER = """
         The scale is the prediction to the power `power` / 2, as the standard deviation
         of a Tweedie distribution: 0 for the same width everywhere, 1 for counts, 2 for
         amounts whose error is a share of them, and between for counts that vary more
-        than chance. Predictions must be above 0 if it is not 0."""
+        than chance. Predictions must be above 0 unless `power` is 0."""
 _SCORES = """    conformity_scores_ : ndarray of shape (n_rows_left_out,)
         The scores, one fold after another."""
 _NOTES = """
@@ -75,21 +75,25 @@ def coverage_score(
 ) -> float:  # fmt: skip
     """Return the share of targets that lie in their intervals, or in their sets.
 
-    A metric for :func:`~sklearn_era.metrics.era_scores`.
-
     Parameters
     ----------
     y_true : array-like of shape (n_samples,)
         True targets or classes.
     y_pred : array-like of shape (n_samples, 2) or (n_samples, n_classes)
-        Both ends of each interval, which belong to it; or, with `classes`, booleans.
+        Both ends of each interval, inclusive; or, with `classes`, a mask of each set.
     classes, sample_weight : array-like of shape (n_classes,) and (n_samples,), or None
-        The labels of the columns of sets, such as `classes_`; and weights of rows.
+        Class labels of the columns of `y_pred`, if it holds sets; and weights of rows.
 
     Returns
     -------
     coverage : float
-        From 0 to 1.
+        From 0 to 1. A metric for :func:`~sklearn_era.metrics.era_scores`.
+
+    Raises
+    ------
+    ValueError
+        If `y_pred` has another shape, holds booleans without `classes` or numbers with
+        `classes`, or intervals or targets are missing; if a weight is negative.
 
     Examples
     --------
@@ -122,8 +126,8 @@ def coverage_score(
 
 @with_parameters
 class _Conformal(OutOfEra):
-    """Keeps scores of rows left out. Rows of each of M eras share the mass 1 / (M + 1);
-    the rest is of the new era, at an infinite score (Lee, Barber, Willett 2023).
+    """Keeps the scores of rows left out. Each of M eras has the mass ``1 / (M + 1)``,
+    over its rows; a new era has the rest, at infinity (Lee, Barber, Willett 2023).
     """
 
     _if_too_few: ClassVar[str]
@@ -145,9 +149,10 @@ class _Conformal(OutOfEra):
     def _ask_models(
         self, X: Any, level: float, share: float | None, eras: Any
     ) -> tuple[Array, _Atoms, float, float]:
-        """Return the models' predictions, each model's `_Atoms`, the mass to cover, and
-        the score up to which all atoms have this mass. With a `share` of eras, an era
-        has one score, the quantile of its scores at `level`.
+        """Return each model's predictions, the `_Atoms` (each model's scores and summed
+        masses), the mass to cover, and the score up to which the scores of all models
+        together have this mass. With a `share` of eras, each era has one score, the
+        quantile of its scores at `level`.
         """
         check_is_fitted(self)
         # The model of all rows has seen the last ones of ordered eras.
@@ -233,16 +238,16 @@ class EraConformalRegressor(RegressorMixin, _Conformal):
         X : array-like of shape (n_samples, n_features)
             The rows.
         level : float, default=0.9
-            The share of rows to cover in a new era, or in each of `share_of_eras`.
+            Probability, in (0, 1), to cover the target of a row of a new era.
         share_of_eras : float, default=None
-            The share of new eras to be covered at `level` or more, each by itself.
+            If given, the share of new eras with `level` or more of their rows covered.
         eras : array-like of shape (n_samples,) or str, default=None
-            Eras of the rows, for a transformer or intercepts of eras, as in `predict`.
+            Eras of the rows, as in `predict`, for models that predict by eras.
 
         Returns
         -------
         intervals : ndarray of shape (n_samples, 2)
-            Both ends, infinite with a warning where there are too few eras.
+            Lower and upper ends; infinite, with a warning, if there are too few eras.
         """
         known: list[Any]
         centers, *known = self._ask_models(X, level, share_of_eras, eras)
@@ -252,8 +257,8 @@ class EraConformalRegressor(RegressorMixin, _Conformal):
 
 
 def _mass(atoms: _Atoms, values: Any, side: Any) -> Any:
-    """Return row by row the mass, over all models, of scores below the model's value
-    (`side` is "left") or up to the value ("right").
+    """Sum, over models, the mass of a model's scores below its `values` (`side` "left")
+    or up to them ("right"). The first axis of `values` is models.
     """
     return sum(
         sums[np.searchsorted(scores, of_model, side)]
@@ -264,9 +269,8 @@ def _mass(atoms: _Atoms, values: Any, side: Any) -> Any:
 def _upper_ends(
     centers: Array, scales: Array, atoms: _Atoms, least: float, score: float
 ) -> Array:
-    """Return each row's smallest end up to which center + score * scale, over all
-    scores, have the mass `least`: by bisection between models' ends at `score`, rounded
-    up.
+    """Return each row's smallest end such that the values center + score * scale up to
+    the end have the mass `least`. Bisect between models' ends at `score`; round up.
     """
     ends = centers + score * scales
     low, high = ends.min(axis=0), ends.max(axis=0)
@@ -311,7 +315,7 @@ class EraConformalClassifier(ClassifierMixin, _Conformal):
         self, X: Any, level: float = 0.9, *, share_of_eras: float | None = None,
         eras: Any = None,
     ) -> NDArray[np.bool_]:  # fmt: skip
-        """Return the sets of classes of rows of new eras.
+        """Return, for each row of new eras, a set of classes to cover the true one.
 
         Parameters
         ----------
@@ -323,7 +327,7 @@ class EraConformalClassifier(ClassifierMixin, _Conformal):
         Returns
         -------
         sets : ndarray of shape (n_samples, n_classes), dtype=bool
-            Whether each class is in the set; all, with a warning, if eras are too few.
+            Whether a class is in the set; all are, with a warning, if eras are few.
         """
         p, atoms, mass, _ = self._ask_models(X, level, share_of_eras, eras)
         return _mass(atoms, 1 - p - _DIGITS, "left") < mass

@@ -1,4 +1,4 @@
-"""How far probabilities are off in each era: by its own rows, and with shrinkage."""
+"""Estimates of calibration by era: from the era's rows alone, and shrunken."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ class _Calibration(EraScores):
 
 
 def _overlap(y: Array, z: Array, codes: NDArray[Any], n_eras: int) -> NDArray[np.bool_]:
-    """Return a mask of eras where the log-odds of the two classes overlap; where they
-    do not, a logistic regression has no finite maximum (Albert, Anderson 1984).
+    """Return a mask of eras in which the log-odds `z` of both classes overlap. Without
+    overlap, a logistic regression has no finite maximum (Albert, Anderson 1984).
     """
     low, high = np.full((2, n_eras), np.inf), np.full((2, n_eras), -np.inf)
     at = y.astype(np.intp), codes
@@ -39,8 +39,8 @@ def _fit_alone(
     y: Array, x: Array, offset: Array, weights: Array, codes: NDArray[Any],
     is_known: NDArray[np.bool_],
 ) -> Array:  # fmt: skip
-    """Return maximum-likelihood effects of x in each era by itself, and their errors,
-    both of shape (n_effects, n_eras); NaN where `is_known` is False.
+    """Return the maximum-likelihood effects of x in each era alone, and their standard
+    errors: (2, n_effects, n_eras), NaN for eras where `is_known` is False.
     """
     found = np.full((2, len(x), is_known.size), np.nan)
     rows = np.flatnonzero(is_known[codes])
@@ -60,23 +60,24 @@ def era_calibration(
 ) -> _Calibration:  # fmt: skip
     """Estimate how far probabilities are off in each era, and the spread of eras.
 
-    By the rows of each era alone [1]_, with z the log-odds of `y_prob`:
+    Estimates from the rows of each era alone [1]_, with z the log-odds of `y_prob`, are
 
-    - calibration in the large, a of ``logit P = a + z``: positive where probabilities
-      are too low;
+    - the calibration in the large, a in ``logit P = a + z``: it is positive where
+      probabilities are too low;
     - the logistic recalibration ``logit P = intercept + slope z``: the slope is below 1
       where probabilities are too extreme;
     - the ratio of observed to expected events.
 
-    The shrunken level and slope are those of :class:`EraCalibratedClassifier`, of all
-    eras together: nearer to their means, the fewer rows an era has. Levels are at the
-    mean of z over all rows, so that they are not correlated with slopes.
+    The shrunken level and slope, as in :class:`EraCalibratedClassifier`, are estimated
+    from all eras together: the fewer rows an era has, the nearer they are to the mean.
+    The level is at the mean of z over all rows, so that it is not correlated with
+    slopes.
 
     Parameters
     ----------
     y_true, y_prob, eras : array-like of shape (n_samples,)
-        True classes, of two; probabilities of the positive class, by a model that has
-        not seen the eras; and the eras of rows.
+        True classes, two of them; probabilities of the positive class, by a model
+        fitted without these eras; and the era of each row.
     pos_label : int, float, bool or str, default=None
         The positive class. None is the larger label; for text, pass a label.
     sample_weight : array-like of shape (n_samples,), default=None
@@ -88,15 +89,15 @@ def era_calibration(
         For each era ``in_the_large``, ``intercept``, ``slope``, ``ratio``,
         ``shrunken_level`` and ``shrunken_slope``, each with its standard error, such as
         ``slope_error``; the means ``observed`` and ``predicted``; and the numbers of
-        rows, ``n_samples``, and of positive ones, ``n_events``. By itself, an era of
-        one class tells but the ratio, and one whose classes do not overlap no slope:
-        these are NaN. The dicts `typical` and `spread` have the mean and the standard
-        deviation of the ``level`` and ``slope`` that eras are drawn from.
+        rows, ``n_samples``, and of positive ones, ``n_events``. An era of one class has
+        NaN for ``in_the_large`` and, like an era whose classes do not overlap in z, for
+        ``intercept`` and ``slope``. The dicts `typical` and `spread` hold the mean and
+        the standard deviation over eras of ``level`` and ``slope``.
 
     Raises
     ------
     ValueError
-        If lengths differ, probabilities are none, or classes are not two.
+        If lengths differ, `y_prob` is 2-d or not in [0, 1], or classes are not two.
 
     References
     ----------

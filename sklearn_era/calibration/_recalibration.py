@@ -34,8 +34,8 @@ class RandomEffects(NamedTuple):
     def fit(
         cls, y: Array, p: Array, weights: Array, codes: NDArray[Any], n_eras: int
     ) -> Self:
-        """Estimate effects of eras and their distribution by EM, whose E-step takes an
-        era's posterior for normal about its mode (Stiratelli, Laird, Ware 1984).
+        """Estimate levels and slopes of eras and their distribution by EM, whose E-step
+        has normal posteriors of eras about their modes (Stiratelli, Laird, Ware 1984).
         """
         z = log_odds(p)
         center = float(np.average(z, weights=weights))
@@ -57,8 +57,8 @@ class RandomEffects(NamedTuple):
         return cls(center, mean, covariance, effects, errors)
 
     def probabilities(self, p: Array, codes: NDArray[Any]) -> Array:
-        """Return each row's P(y = 1), averaged over the distribution of its era's
-        effects; the code -1 is a new era (MacKay 1992).
+        """Return P(y = 1) of each row, averaged over the distribution of the effects of
+        its era (MacKay 1992). A code of -1 stands for a new era.
         """
         z = log_odds(p) - self.center
         level, slope = np.vstack([self.effects, self.mean])[codes].T
@@ -76,8 +76,8 @@ def modes(
     y: Array, x: Array, offset: Any, weights: Array, codes: NDArray[Any],
     effects: Array, mean: Any, precision: Any,
 ) -> tuple[Array, Array]:  # fmt: skip
-    """Return each era's most likely effects of x on log-odds under a normal prior, none
-    if its precision is 0, and their covariances. Newton's method starts at `effects`.
+    """Return, for each era, the most likely effects of x on log-odds under a normal
+    prior (a `precision` of 0 is no prior), and their covariances. Start at `effects`.
     """
     n_eras = len(effects)
 
@@ -112,10 +112,11 @@ class EraCalibratedClassifier(ClassifierMixin, OutOfEra):
 
         logit P(y = 1) = c + level_j + slope_j (z - c)
 
-    with normal levels and slopes. An era that is given to ``predict_proba`` has its
-    own, shrunk to the mean the more the fewer rows it has, for a model that has not
-    seen it. Other eras get the mean probability over the distribution, nearer to 1/2
-    the more eras differ. Of several classes, each is recalibrated against the others.
+    with normal levels and slopes. Rows of an era that is passed to ``predict_proba``
+    use the era's own level and slope, shrunk to the mean the more the fewer rows it
+    had, on a model fitted without it. Other eras get the mean probability over the
+    distribution, nearer to 1/2 the more eras differ. Each of several classes is
+    recalibrated against the others.
     For new eras alone, :class:`~sklearn.calibration.CalibratedClassifierCV` in folds of
     whole eras does as well on public data.""",
         task="classifier with `predict_proba`",

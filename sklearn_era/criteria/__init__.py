@@ -1,13 +1,13 @@
 """The criteria that rank splits: the values of `split_criterion`.
 
 In the formulas, ``G_j`` and ``H_j`` are sums of gradients and hessians over the rows of
-era j in a node, ``L`` and ``R`` mark those of the left and right side of a split, M is
+era j in a node, ``L`` and ``R`` mark sums over the left and right side of a split, M is
 the number of training eras, l2 is `l2_regularization`, and the gain within an era is
 
 ``gain_j = G_Lj^2 / (H_Lj + l2) + G_Rj^2 / (H_Rj + l2) - G_j^2 / (H_j + l2)``,
 
-without j the pooled gain. Ties go to the larger pooled gain, then to the lower feature
-index and bin.
+and the same without j is the pooled gain. Ties go to the larger pooled gain, then to
+the lower feature index and bin.
 """
 
 from typing import TYPE_CHECKING

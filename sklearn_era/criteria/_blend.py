@@ -1,4 +1,4 @@
-"""Sums of criteria, and the criterion for a value of `split_criterion`."""
+"""The `Blend`, and the conversion of values of `split_criterion` into criteria."""
 
 import math
 import sys
@@ -26,21 +26,21 @@ class Blend(EraCriterion):
 
     The key of :class:`Directional` is the agreement; ties go to the pooled gain. The
     keys of :class:`TimeRobust` and of the ratio of :class:`Invariant` cannot be summed
-    with others. A split is valid if the sum is positive and the agreement is at least
-    `min_agreement`, if the blend has one.
+    with others. A split is valid if the sum is positive and, in a blend with a
+    :class:`Directional`, the agreement is at least its `min_agreement`.
 
     Parameters
     ----------
     weights : dict of criterion to float
-        The weight of each criterion, 0 or more, by its name or as an object; at most
-        one of each class. A blend with a single positive weight is that criterion.
+        Weights, 0 or more, of criteria, which are names or objects, at most one of each
+        class. A blend with a single positive weight is this one criterion.
     normalize : bool, default=True
-        Whether gains, the pooled one too, are divided as by `normalize` of
-        :class:`Era`, so that they have the size of an agreement. False sums raw gains,
-        whose size depends on the target's unit and the number of rows. It holds for all
-        parts but a :class:`CustomCriterion`.
+        Whether to divide gains, the pooled gain too, as `normalize` of :class:`Era`
+        does, so that they have the size of an agreement. False sums raw gains, whose
+        size depends on the target's unit and the number of rows. The keys of a
+        :class:`CustomCriterion` are never divided.
     rule : {'every_era'} or None, default=None
-        As in :class:`Era`, for all parts, which have none of their own.
+        As in :class:`Era`, for all criteria, which must not have rules of their own.
 
     Examples
     --------
@@ -85,7 +85,7 @@ class Blend(EraCriterion):
 
     @property
     def _parts(self) -> dict[SplitCriterion, float]:
-        """Return criteria of positive weight, and weights as shares of the largest."""
+        """Return criteria of positive weight, with weights as shares of the largest."""
         weights = {
             _named(key): float(weight)
             for key, weight in self.weights.items()
@@ -110,12 +110,12 @@ class Blend(EraCriterion):
 
 
 def _named(value: Any) -> Any:
-    """Return the criterion of this name; what is no name of one is returned."""
+    """Return the criterion that a name stands for; return any other value as it is."""
     return CRITERIA[value]() if value in CRITERIA else value
 
 
 def _not_blendable(part: object, normalize: bool, is_added: bool) -> str | None:
-    """Return why a part cannot be part of a blend, or None if it can."""
+    """Return, as text, why a blend cannot have a criterion; None if it can."""
     if not isinstance(part, SplitCriterion) or isinstance(part, Blend):
         known = [name for name, cls in CRITERIA.items() if cls is not TimeRobust]
         return (
@@ -143,7 +143,7 @@ def _not_blendable(part: object, normalize: bool, is_added: bool) -> str | None:
 
 
 def _check_class(criterion: SplitCriterion) -> None:
-    """Raise TypeError if no compiled code computes the keys of a criterion's class."""
+    """Raise TypeError for an unknown class that is not derived from CustomCriterion."""
     known = {*CRITERIA.values(), Blend}
     if isinstance(criterion, CustomCriterion) or type(criterion) in known:
         return
@@ -159,8 +159,8 @@ def _check_class(criterion: SplitCriterion) -> None:
 
 
 def as_criterion(value: Any) -> SplitCriterion:
-    """Return the checked criterion that a value stands for; for a blend of a single
-    part, return this part.
+    """Return the checked criterion for a value of `split_criterion`; for a blend with a
+    single part, this part. Raise ValueError or TypeError for other values.
     """
     if isinstance(value, str):
         refuse_removed(value)
@@ -178,7 +178,7 @@ def as_criterion(value: Any) -> SplitCriterion:
 
 
 def as_float(number: object) -> float:
-    """Return a number as a float, infinite if too large; NaN if it is no number."""
+    """Return a real number as a float, inf if too large; NaN for any other object."""
     try:
         return float(number) if isinstance(number, Real) else math.nan
     except OverflowError:

@@ -15,7 +15,7 @@ from .._parameter_object import ParameterObject, parameter
 
 
 class KernelTraits(NamedTuple):
-    """Traits of a key for the kernel: see `criterion_traits` in ensemble/_criteria."""
+    """Properties of a criterion's key; see `criterion_traits` in ensemble/_criteria."""
 
     reads_impurities: bool = False
     is_at_most_gain: bool = False
@@ -61,7 +61,7 @@ _STATISTICS = [StrOptions({"effect", "changing_rate", "ratio"})]
 
 @dataclass(eq=False, repr=False)
 class EraCriterion(SplitCriterion):
-    """A criterion that compares eras; `rule` says which eras a split has to cover."""
+    """Base of criteria that compare eras; `rule` may ask splits to cover all eras."""
 
     rule: str | None = parameter(None, [StrOptions({"every_era"}), None], kw_only=True)
 
@@ -73,13 +73,13 @@ class Gain(SplitCriterion):
     Parameters
     ----------
     splitter : {'sklearn', 'era'}, default='sklearn'
-        The code that finds splits: scikit-learn's, with its trees bit for bit, or the
-        kernel of the other criteria, in a fraction of the time. The kernel rounds
-        gradients to fixed points, with 33 bits for the largest of 1,000,000 rows. So
-        its trees are scikit-learn's up to the last digits of gains and values, and up
-        to the choice among splits that are equally good for the training rows, where it
-        takes the first feature and bin. Fits on several workers, and with a
-        `feature_penalty`, always use the kernel.
+        The code that finds splits. 'sklearn' is scikit-learn's, with its trees bit for
+        bit; 'era' is the kernel of the other criteria, in a fraction of the time. The
+        kernel rounds gradients to fixed points, with 33 bits for the largest of
+        1,000,000 rows. So its trees are scikit-learn's except for the last digits of
+        gains and values, and for the choice among splits that are equally good for the
+        training rows: the kernel takes the first feature and bin. Fits on several
+        workers, and fits with a `feature_penalty`, always use the kernel.
 
     Examples
     --------
@@ -118,9 +118,9 @@ class Era(EraCriterion):
         Then eras of all sizes weigh alike, and `boltzmann_alpha` is a pure number.
     rule : {'every_era'} or None, default=None
         'every_era' is the papers' rule: a split has to cover every era, with
-        `min_samples_per_era` rows of it on both sides, and the key alone ranks splits.
-        It stands for ``min_era_coverage=1.0`` and ``min_gain_share=0.0``, and overrides
-        these parameters of the estimator, which are the rule by default.
+        `min_samples_per_era` of its rows on each side, and the key alone ranks splits.
+        It replaces the estimator's parameters by ``min_era_coverage=1.0`` and
+        ``min_gain_share=0.0``. None leaves both parameters as they are.
 
     See Also
     --------
@@ -162,9 +162,9 @@ class Directional(EraCriterion):
     ----------
     min_agreement : float, default=0.0
         Minimum D of a valid split, in [0, 1]: 0 if half of the eras agree, 1 if all do.
-        Splits left to the gain (see `min_gain_share` of the estimators) need none.
+        Splits chosen by gain (see `min_gain_share` of estimators) need no agreement.
     boltzmann_alpha, normalize, rule :
-        As in :class:`Era`, the first two for ties. A blend uses no `boltzmann_alpha`.
+        As in :class:`Era`; the first two decide ties. In a blend, the first must be 0.
 
     References
     ----------
@@ -188,30 +188,30 @@ class Directional(EraCriterion):
 class TimeRobust(EraCriterion):
     """Time-robust splits: the smallest impurity in the worst era, or on average.
 
-    For data in which the worst period counts, with many rows in each: the thesis'
-    package requires 100 rows of each period on both sides.
+    For data in which the worst period counts, with many rows in each period: the
+    package of [1]_ requires 100 rows of each period on both sides.
 
-    The key is ``-agg_j L_j``: ``L_j`` is the impurity of era j after the split, the
-    mean squared deviation from the values of the two sides of that era, or another
-    `impurity`; equations 5.1 to 5.4 of [1]_. The maximum is over the eras that a split
-    covers.
+    The key is ``-agg_j L_j``, equations 5.1 to 5.4 of [1]_: agg is the `aggregation`,
+    whose maximum is over the eras that the split covers, and ``L_j`` is the impurity of
+    era j after the split: by default, the mean squared deviation from the era's values
+    on the two sides.
 
     Parameters
     ----------
     aggregation : {'max', 'mean'} or float, default='max'
-        The impurity of the worst era, the mean over eras, or what lies between: a
-        number of 0 or more is the alpha of ``B_alpha`` (see :class:`Era`) over the eras
-        that a split covers. 0 is 'mean' and ``inf`` is 'max'; the unit is 1 / impurity,
-        which depends on the target's unit.
+        'max' is the impurity of the worst era, 'mean' the mean over eras. A number of 0
+        or more lies between: it is the alpha of ``B_alpha`` (see :class:`Era`) over the
+        eras that a split covers. 0 is 'mean' and ``inf`` is 'max'; the number's unit is
+        1 / impurity, which depends on the target's unit.
     min_impurity_decrease : float, default=0.0
-        The minimum that ``agg_j n_j / N_j (L_before,j - L_j)`` of a valid split must
-        exceed: agg is the minimum over eras, the mean, or ``B_-alpha``, and n_j and N_j
-        are the rows of era j in the node and in training.
+        For a valid split, ``agg_j n_j / N_j (L_before,j - L_j)`` exceeds this number:
+        agg is the minimum over eras, the mean, or ``B_-alpha``, by `aggregation`; n_j
+        and N_j are the numbers of rows of era j in the node and in training.
     impurity : {'squared_error', 'standard_deviation'}, default='squared_error'
-        With 'standard_deviation', ``L_j = (n_Lj s_Lj + n_Rj s_Rj) / n_j``, of the
-        numbers of rows and the standard deviations of gradients on both sides: section
-        5.3 of [1]_, for regression, in the target's unit. For rows without weights, in
-        forests and in boosters by losses whose hessians are 1, as 'squared_error'.
+        With 'standard_deviation', ``L_j = (n_Lj s_Lj + n_Rj s_Rj) / n_j``, with the
+        numbers n of rows and the standard deviations s of gradients on both sides:
+        section 5.3 of [1]_, for regression, in the target's unit. Rows must not have
+        weights, and boosters need a loss with hessians of 1, as 'squared_error'.
     rule : {'every_era'} or None, default=None
         As in :class:`Era`.
 
@@ -249,8 +249,8 @@ class TimeRobust(EraCriterion):
 class Invariant(EraCriterion):
     """Invariant-forest splits: the gain, less a penalty on effects that differ by era.
 
-    For effects whose size differs between eras: they are postponed, and effects that
-    are the same everywhere come first.
+    For effects whose size differs between eras: splits by such effects are postponed,
+    and splits by effects that are the same in all eras come first.
 
     The key is the pooled gain, minus `penalty` times the node's sum of hessians times
     the statistic; equations 15 to 22 of [1]_. A split is valid if its pooled gain is
@@ -302,8 +302,8 @@ class Invariant(EraCriterion):
 class VREx(EraCriterion):
     """The mean of the gains of the eras, minus their standard deviation.
 
-    The key is ``mean_j gain_j - penalty * std_j gain_j``, after the penalty of [1]_; a
-    split is valid if it is positive. An era that a split does not cover has gain 0.
+    The key is ``mean_j gain_j - penalty * std_j gain_j``, after the penalty of [1]_. A
+    split is valid if its key is positive. An era that is not covered has gain 0.
 
     Parameters
     ----------

@@ -17,14 +17,14 @@ _Numbers = NDArray[np.float64]
 
 
 class EraSums(NamedTuple):
-    """Sums over the rows of each era on one side of each split.
+    """Sums over rows, by era, on one side of each split of a node.
 
     Attributes
     ----------
     gradients, hessians, counts : ndarray of shape (n_splits, n_eras)
-        Sums of gradients and of hessians, and numbers of rows. In forests, and with the
-        squared error, a gradient is the weight times prediction minus target, and a
-        hessian the weight.
+        Sums of gradients, sums of hessians, and numbers of rows. In forests, and with
+        the squared error, the gradient of a row is ``weight * (prediction - target)``,
+        and its hessian is its weight.
     """
 
     gradients: _Numbers
@@ -33,16 +33,16 @@ class EraSums(NamedTuple):
 
 
 class SplitKeys(NamedTuple):
-    """Keys of splits, with a second key for ties, or with another order of nodes.
+    """Keys of the splits of a node, with optional keys for ties and priorities.
 
     Attributes
     ----------
     primary : array-like of shape (n_splits,)
-        The keys by which the splits of a node are ranked.
+        The keys that rank the splits of a node; the largest wins.
     secondary : array-like of shape (n_splits,), default=0
-        Ranks splits of the same key, before their pooled gains do.
+        Keys that rank splits of the same primary key, before their pooled gains do.
     priority : array-like of shape (n_splits,), default=None
-        Ranks nodes by their best splits, where a tree grows best first and
+        Keys that rank nodes, by their best splits, if a tree grows best first and
         `min_gain_share` is 0. None is `primary`.
     """
 
@@ -53,7 +53,7 @@ class SplitKeys(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class ListedSplits:
-    """The splits of a node among which a criterion chooses.
+    """The splits of a node from which a criterion chooses one.
 
     These splits meet `min_samples_leaf`, the constraints, `min_era_coverage` and
     `min_gain_share`. Eras are those of training, in their order; an era without rows in
@@ -68,21 +68,21 @@ class ListedSplits:
     pooled_gains : ndarray of shape (n_splits,)
         Gains over the rows of all eras.
     era_labels : ndarray of shape (n_eras,)
-        The labels as passed to ``fit``, such as dates. Text has an order that means
-        something if `era_order` says so.
+        The labels as passed to ``fit``, such as dates, sorted. The order of text has a
+        meaning only if eras are ordered (see `era_order`).
     sum_hessians, gradient_variance : float
         The node's sum of hessians, and the variance of the gradients (per unit of
         hessian) at the root of the tree: divided by both, a pooled gain is a pure
         number, as with ``normalize=True`` of other criteria.
     l2_regularization : float
-        The estimator's.
+        The estimator's parameter.
     min_samples_per_era : ndarray of shape (n_eras,)
-        Rows on both sides that cover an era.
+        Minimum number of rows on each side with which a split covers an era.
     era_sizes : ndarray of shape (n_eras,)
         Rows of each era in the tree's training set.
     gains, effects, covered : ndarray of shape (n_splits, n_eras)
-        For each era: its gain, the left value minus the right one, and whether a split
-        covers it; gain and effect are 0 unless it does, and each side has weight.
+        For each split and era: the gain, the left value minus the right one (both 0 for
+        an era not covered or a side without weight), and whether the era is covered.
     impurities : ndarray of shape (n_eras,)
         Mean squared deviation of the gradients of each era, before the split.
     """
@@ -101,12 +101,12 @@ class ListedSplits:
 
     @cached_property
     def left(self) -> EraSums:
-        """Return the sums of each era over the left side of each split."""
+        """Return the sums over each era's rows on the left side of each split."""
         return self._side(0)
 
     @cached_property
     def right(self) -> EraSums:
-        """Return the sums of each era over the right side of each split."""
+        """Return the sums over each era's rows on the right side of each split."""
         return self._side(1)
 
     def _side(self, i: int) -> EraSums:
@@ -127,7 +127,7 @@ class ListedSplits:
 
     @property
     def effects(self) -> _Numbers:
-        """Return the left value minus the right one, of each split in each era."""
+        """Return left value minus right value, for each split in each era."""
         return self._comparison[1]
 
     @property
@@ -138,7 +138,7 @@ class ListedSplits:
 
     @cached_property
     def gradient_variance(self) -> float:
-        """Return the variance of the gradients at the root."""
+        """Return the variance of gradients, per unit of hessian, at the tree's root."""
         return self._measure_variance()
 
     @cached_property
@@ -150,13 +150,12 @@ class ListedSplits:
 class CustomCriterion(EraCriterion):
     """The base of criteria that users define, in NumPy.
 
-    A subclass defines :meth:`keys`. It is called once for each node that may be split,
-    and everything else is done as for the other criteria: coverage, constraints,
-    missing values, categories, ties, forests. In a :class:`Blend`, which may have one,
-    its keys are taken as they are, whatever `normalize`. Parameters are those of its
-    ``__init__``, which stores them, as in scikit-learn; a dataclass needs
-    ``eq=False, repr=False``. Models are saved by pickle, for which the class has to be
-    importable.
+    A subclass defines :meth:`keys`, which is called once for each node that may be
+    split. Coverage, constraints, missing values, categories, ties and forests work as
+    for the other criteria. A :class:`Blend` may have one CustomCriterion, and takes its
+    keys as they are, whatever `normalize`. The parameters are those of ``__init__``,
+    which stores them, as in scikit-learn; a dataclass needs ``eq=False, repr=False``.
+    Models are saved by pickle, which has to import the class.
 
     Parameters
     ----------
@@ -166,8 +165,8 @@ class CustomCriterion(EraCriterion):
     Attributes
     ----------
     asks_coverage : bool
-        Class attribute: whether splits have to cover eras, as `min_era_coverage` says.
-        True by default.
+        Class attribute, True by default: whether splits have to cover the share
+        `min_era_coverage` of the eras.
 
     Examples
     --------
@@ -197,13 +196,13 @@ class CustomCriterion(EraCriterion):
         Parameters
         ----------
         splits : ListedSplits
-            One split at least.
+            The splits, at least one.
 
         Returns
         -------
         keys : array-like of shape (n_splits,) or SplitKeys
-            ``-inf`` refuses a split. With a `feature_penalty`, and in a blend, only
-            sums above 0 are valid.
+            The keys; ``-inf`` refuses a split. A split also needs, in a blend, a sum
+            above 0 and, with a `feature_penalty`, a key above the penalty.
         """
         raise NotImplementedError(f"{type(self).__name__} defines no keys(splits).")
 

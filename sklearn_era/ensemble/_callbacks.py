@@ -21,7 +21,7 @@ from ._fit_state import asks_for_eras
 class Tasks:
     """The tasks of a fit, as scikit-learn's callbacks see them. The estimator's
     `_fitted_so_far` returns its attributes if the fit stopped here, or None if it could
-    not predict; `_follower` has a callback's methods, also in releases without them.
+    not predict; `_follower` is called like a callback, also in releases without them.
     """
 
     def __init__(self, estimator: BaseEstimator, rows: "TrainingRows", n_tasks: int):

@@ -59,14 +59,14 @@ class CriterionPlan:
 
     @property
     def coverage_by(self) -> str:
-        """Return, for messages, the parameter that asks for eras, with its value."""
+        """Return, as text, the parameter by which splits must cover eras."""
         if self.is_by_rule:
             return "rule='every_era'"
         return f"min_era_coverage={self.min_era_coverage!r}"
 
     @property
     def remedy(self) -> str:
-        """Return, as text, how the user can make a split cover fewer eras."""
+        """Return, as text, how a user can let splits cover fewer eras."""
         return "leave the rule out" if self.is_by_rule else "lower min_era_coverage"
 
     @property
@@ -76,13 +76,11 @@ class CriterionPlan:
 
     @property
     def is_by_kernel(self) -> bool:
-        """Return whether the era splitter finds the splits by plain gain, too, in place
-        of scikit-learn's.
-        """
+        """Return whether the era splitter, not scikit-learn's, finds splits by gain."""
         return getattr(self.criterion, "splitter", None) == "era"
 
     def compares(self, n_eras: int) -> bool:
-        """Return whether more than the gain ranks splits of rows from `n_eras` eras."""
+        """Return whether more than the gain ranks splits if there are `n_eras` eras."""
         return not (self.is_plain_gain or (n_eras == 1 and self.is_gain_of_one_era))
 
 
@@ -102,8 +100,8 @@ def make_target_weights(
     y: NDArray[Any], sample_weight: NDArray[Any] | None, n_classes: int | None = None,
     exchange: Exchange = ALONE,
 ) -> tuple[NDArray[np.float32], NDArray[np.float32]]:  # fmt: skip
-    """Return two arrays of relative weights, for "ratio": of positive rows, with 0 for
-    others, and of all rows.
+    """Return weights of mean 1 for the statistic "ratio": first with 0 for negative
+    rows, then of all rows. Raise ValueError if targets are not 0 and 1.
     """
     others = y[(y != 0) & (y != 1)]
     if n_classes is not None and n_classes > 2:
@@ -130,9 +128,9 @@ def choose_splitter(
     make: Callable[..., EraSplitter] = EraSplitter, exchange: Exchange = ALONE,
     penalties: NDArray[np.float64] | None = None,
 ) -> EraSplitter | None:  # fmt: skip
-    """Return an estimator's splitter, or None for scikit-learn's own. Only the plain
-    gain needs no `eras`. With an `exchange`, rows are of this process, and labels of
-    all processes. `penalties` are in the order of binned columns.
+    """Return an estimator's splitter, or None for scikit-learn's own. `eras` may be
+    None only for the plain gain. With an `exchange`, rows are of this process, and
+    labels of eras are of all processes. `penalties` are in the order of binned columns.
     """
     has_weights = sample_weight is not None
     check_equal_hessians(estimator, plan, has_weights)
@@ -157,7 +155,7 @@ def choose_splitter(
 def check_equal_hessians(
     estimator: BaseEstimator, plan: CriterionPlan, has_weights: bool
 ) -> None:
-    """Raise ValueError if hessians vary, but the impurity needs equal ones."""
+    """Raise ValueError if hessians vary while the criterion needs equal ones."""
     loss = getattr(estimator, "_loss", None)  # a forest has none
     varies = has_weights or not (loss is None or loss.constant_hessian)
     if varies and getattr(plan.criterion, "impurity", "") == "standard_deviation":
@@ -181,7 +179,7 @@ def target_weights_of(
     estimator: BaseEstimator, plan: CriterionPlan, y: NDArray[Any],
     sample_weight: NDArray[Any] | None, exchange: Exchange = ALONE,
 ) -> tuple[NDArray[np.float32], ...]:  # fmt: skip
-    """Return `make_target_weights` if targets are compared; else an empty tuple."""
+    """Return `make_target_weights(...)` if the criterion compares targets; else ()."""
     if not plan.criterion._needs_target:
         return ()
     n_classes = estimator.classes_.size if is_classifier(estimator) else None
@@ -198,7 +196,7 @@ def least_gain(estimator: BaseEstimator, total_weight: float) -> float:
 def warn_of_single_era(
     estimator: BaseEstimator, plan: CriterionPlan, eras: EncodedEras
 ) -> None:
-    """Warn if a criterion that compares eras gets a single one."""
+    """Warn if a criterion that compares eras gets a single era."""
     if eras.labels.size == 1:
         does = "has nothing to compare" if plan.compares(1) else "is the same as 'gain'"
         warn_user(
@@ -209,9 +207,8 @@ def warn_of_single_era(
 
 
 def warn_of_limits(booster: BaseEstimator, mean_weight: float) -> bool:
-    """Warn of limits that scikit-learn sets silently, and of constraints that it
-    ignores. Return whether scikit-learn's least sum of hessians takes more rows than
-    `min_samples_leaf`.
+    """Warn if, and return whether, scikit-learn's least sum of hessians takes more rows
+    than `min_samples_leaf`. Warn of constraints that scikit-learn ignores.
     """
     least = MIN_HESSIAN_TO_SPLIT / mean_weight if mean_weight > 0 else 0.0
     if weighs_little := least > booster.min_samples_leaf:
@@ -233,7 +230,7 @@ def warn_of_limits(booster: BaseEstimator, mean_weight: float) -> bool:
 def warn_if_nothing_split(
     estimator: BaseEstimator, plan: CriterionPlan, what: str
 ) -> None:
-    """Warn, with the reason, if no tree has a split: the model is a constant."""
+    """Warn, with a reason, if no tree of the model or forest (`what`) has a split."""
     if any(tree.nodes.size > 1 for tree in chain(*estimator._predictors)):
         return
     nothing = (
@@ -257,7 +254,7 @@ def warn_if_nothing_split(
 def warn_if_few_splits_are_covered(
     estimator: BaseEstimator, plan: CriterionPlan, splitter: Any
 ) -> None:
-    """Warn if splits cover too few eras, so that trees end early or go by gain."""
+    """Warn if trees end early or splits go by gain, since splits cover too few eras."""
     leaves = [tree.get_n_leaf_nodes() for tree in chain(*estimator._predictors)]
     n_nodes, limit = max(splitter.n_splittable, 1), estimator.max_leaf_nodes
     share, of_gain = splitter.n_uncovered / n_nodes, splitter.n_the_gains / n_nodes

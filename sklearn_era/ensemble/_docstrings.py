@@ -81,8 +81,8 @@ def predicts(
     summary: str, returned: str, kind: str = "", eras: str = "",
     heading: str = "Returns",
 ) -> Callable[[_Method], _Method]:  # fmt: skip
-    """Return a decorator that writes a method's docstring. It has the parameter X and,
-    if `kind` (their type) is given, the parameter eras with the text `eras`.
+    """Return a decorator that writes a method's docstring, with the parameter X and, if
+    `kind` (the type of eras) is given, the parameter eras, with the text `eras`.
     """
     underline = "-" * len(heading)
     parameters = """\

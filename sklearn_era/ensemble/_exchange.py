@@ -1,7 +1,7 @@
 """The exchange between the processes of a fit, each of which holds different eras.
 
-They grow the same trees in lockstep, each on its own rows, and take every decision from
-sums, maxima and merged values that all of them have.
+Processes grow the same trees in lockstep, each on its own rows, and take decisions from
+sums, maxima and merged values that are equal in all processes.
 """
 
 from typing import Any
@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 
 class Exchange:
-    """Sums and maxima over the processes of a fit; in this class, over a single one.
+    """Sums and maxima over the processes of a fit. This class is for a single process.
     All processes call the same methods in one order, with arrays of one shape, and get
     equal results, to the bit.
     """
@@ -29,7 +29,7 @@ class Exchange:
         return values
 
     def gather(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return an array whose rows are the values of each process."""
+        """Return an array with one row per process: the values of that process."""
         of_all = np.zeros((self.n_processes, *values.shape))
         of_all[self.rank] = values
         return self.sum(of_all)

@@ -26,7 +26,7 @@ def feature_penalties(estimator: BaseEstimator) -> Array | None:
 
 
 def penalties_by_column(estimator: BaseEstimator) -> Array:
-    """Return the penalty of each column of X, given by its name or its number."""
+    """Return the penalty of each column of X, from a `feature_penalty` of any form."""
     given, n_features = estimator.feature_penalty, estimator.n_features_in_
     if given is None:
         return np.zeros(n_features)
@@ -70,7 +70,7 @@ def _checked(penalty: object, feature: str) -> float:
 
 
 def _index_of(key: object, estimator: BaseEstimator) -> int:
-    """Return the index of the column of X that a key, name or number, stands for."""
+    """Return a column's index by its name or number, `key`; ValueError if unknown."""
     n_features = estimator.n_features_in_
     if isinstance(key, Integral) and not isinstance(key, bool):
         column = int(key)

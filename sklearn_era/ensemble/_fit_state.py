@@ -31,9 +31,9 @@ class ScoringEras:
         self.X_train: Any = None
 
     def draw_training_rows(self, seed: int) -> NDArray[np.intp] | None:
-        """Return the rows of eras drawn at random, enough to score by; None for all
-        rows. If rows were drawn one by one, each era would have few rows, and noise as
-        its score.
+        """Return the rows of some eras, drawn at random until there are enough to score
+        by; None for all rows. Rows drawn one by one would leave each era few rows, and
+        noise as its score.
         """
         if self._eras is None or self._eras.codes.size <= N_ROWS_SCORED:
             return None
@@ -43,8 +43,8 @@ class ScoringEras:
         return np.flatnonzero(np.isin(self._eras.codes, drawn))
 
     def of(self, X: Table) -> NDArray[Any]:
-        """Return the eras of `X`, training or validation rows; raise ValueError if
-        ``fit`` got no such eras.
+        """Return the eras of `X`, which are training or validation rows; raise
+        ValueError if ``fit`` got no eras for them.
         """
         name, labels, rows = "eras_val", self._eras_val, None
         if X is self.X_train:
@@ -81,7 +81,7 @@ class HeldOut:
 
 @dataclass
 class FitState:
-    """State that the steps of a fit share, as `_fit_state` of the estimator."""
+    """The state that the steps of a fit share: `_fit_state` of the estimator."""
 
     previous: PreviousFit | None = None  # which a warm start continues
     keeps_iterations: bool = False  # whole iterations survive an interruption

@@ -45,7 +45,7 @@ from ..model_selection._search_scores import prediction
 
 
 def _has(name: str) -> Any:
-    """Return a function that says whether the inner estimator has a method."""
+    """Return a function that checks whether the inner estimator has a method."""
     return lambda self: hasattr(getattr(self, "estimator_", self.estimator), name)
 
 
@@ -55,25 +55,25 @@ class JustTrainTwice(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
     *Experimental*: it may change without a deprecation.
 
     A model that is trained briefly, or is weak otherwise, learns a rule that holds for
-    most rows; if that is a shortcut, it is wrong on the rows without it. In the second
-    fit, these rows weigh `upweight` times as much, which improves groups of rows that
-    need not be known [1]_. For known groups, see
+    most rows. If the rule is a shortcut, it is wrong on rows without the shortcut. In
+    the second fit, these rows weigh `upweight` times as much, which improves groups of
+    rows that need not be known [1]_. For known groups, see
     :class:`~sklearn_era.effects.GroupDRO`.
 
     Parameters
     ----------
     estimator : object
         The classifier of the second fit. Its ``fit``, or that of a pipeline's last
-        step, must take `sample_weight`; with metadata routing enabled, it must request
-        it with ``set_fit_request(sample_weight=True)``.
+        step, must take `sample_weight`; with metadata routing enabled, the fit must
+        request it by ``set_fit_request(sample_weight=True)``.
     identification_estimator : object, default=None
         The classifier of the first fit. None is a clone of `estimator` with fewer
         iterations (see `identification_iterations`).
     identification_iterations : int, default=10
         Maximum number of iterations of the first fit if `identification_estimator` is
-        None: a fully trained model gets hardly any row wrong. It sets `max_iter` or
-        `n_estimators` of an estimator, or of a pipeline's last step, that also has a
-        `learning_rate`: boosters of scikit-learn, LightGBM and XGBoost, and
+        None: a fully trained model gets hardly any row wrong. The number sets
+        `max_iter` or `n_estimators` of an estimator, or of a pipeline's last step, that
+        also has a `learning_rate`: boosters of scikit-learn, LightGBM and XGBoost, and
         scikit-learn's networks and `SGDClassifier`. Other estimators are fitted
         unchanged, and should be regularised.
     upweight : float, default=5.0
@@ -82,7 +82,7 @@ class JustTrainTwice(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
     Attributes
     ----------
     estimator_, identification_estimator_ : object
-        The classifiers of the second fit, which predicts, and of the first.
+        The classifier of the second fit, which makes predictions, and of the first.
     is_upweighted_ : ndarray of shape (n_samples,), dtype=bool
         The training rows that the first classifier gets wrong.
     classes_ : ndarray of shape (n_classes,)
@@ -150,7 +150,7 @@ class JustTrainTwice(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
             Weights of rows, in both fits.
         **fit_params : dict
             Further arguments of both fits, such as `eras`; with metadata routing
-            enabled, each fit gets those that it requests.
+            enabled, each fit gets the arguments that it requests.
 
         Returns
         -------
@@ -160,8 +160,8 @@ class JustTrainTwice(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         Raises
         ------
         ValueError
-            If `estimator` is no classifier or takes no weights; if
-            `identification_estimator` is no classifier, or takes no weights and
+            If `estimator` is not a classifier or takes no weights; if
+            `identification_estimator` is not a classifier, or takes no weights although
             `sample_weight` is given; if `y` has a single class.
 
         Warns
@@ -220,7 +220,7 @@ class JustTrainTwice(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         return self
 
     def _make_first(self) -> tuple[Any, str | None]:
-        """Return the first fit's classifier, and the name of its lowered parameter."""
+        """Return the first classifier, and the name of its iterations' parameter."""
         first, reader = clone(self.estimator), "estimator"
         name = _iterations_parameter(first)
         if self.identification_estimator is not None:
@@ -243,7 +243,7 @@ class JustTrainTwice(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         self, name: str, estimator: BaseEstimator, weights: Array | None,
         fit_params: dict[str, Any],
     ) -> dict[str, Any]:  # fmt: skip
-        """Return a fit's arguments; ValueError if weights are given but not taken."""
+        """Return a fit's arguments; raise ValueError if it takes no given weights."""
         if weights is not None:
             weight_name = name_in_fit(estimator, "sample_weight")
             if weight_name is None:

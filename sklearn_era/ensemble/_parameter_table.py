@@ -78,9 +78,9 @@ PARAMETERS = {
         numbers, dates, periods and ordered categoricals (by their categories) do; so
         does text that is numbers or dates of one form (``"0001"``, ``"2024-01"``,
         ``"2024-W07"``); booleans do not, and other text raises an error. With
-        'ordered', text is in its own order. Of two columns, ``("ordered",
-        "unordered")`` are times and groups: eras are then the times, and intercepts
-        have groups as well; a single word takes combinations for eras.
+        'ordered', text is in its own order. With two columns of eras, ``("ordered",
+        "unordered")`` marks times and groups: eras are then the times, and groups have
+        intercepts, too. With a single word, combinations of columns are the eras.
         """),
     "validation_eras": Parameter(
         "auto", [StrOptions({"auto", "last", "random"}), None],
@@ -205,7 +205,7 @@ _OF_LIGHTGBM = {
 def stores_parameters(
     init: Callable[_P, None], defaults: Mapping[str, Any] = MappingProxyType({})
 ) -> Callable[_P, None]:
-    """Decorate a constructor to store arguments; `defaults` replace its defaults."""
+    """Decorate a constructor to store its arguments; replace defaults by `defaults`."""
     known = signature(init)
     known = known.replace(
         parameters=[

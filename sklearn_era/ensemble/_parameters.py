@@ -31,7 +31,7 @@ _WITHOUT_ERAS: dict[str, tuple[Any, ...]] = {
 
 
 def uses_of_eras(estimator: BaseEstimator, is_plain_gain: bool) -> dict[str, Any]:
-    """Return the parameters whose values need eras, and a value that needs none."""
+    """Return a dict from parameters whose values need eras to values that need none."""
     uses = {} if is_plain_gain else {"split_criterion": "gain"}
     return uses | {
         name: values[0]
@@ -41,7 +41,7 @@ def uses_of_eras(estimator: BaseEstimator, is_plain_gain: bool) -> dict[str, Any
 
 
 def refuse_uses_of_eras(estimator: BaseEstimator, is_plain_gain: bool) -> None:
-    """Raise ValueError for a parameter that needs eras, as ``fit`` got none."""
+    """Raise ValueError if a parameter needs eras; to be called if ``fit`` got none."""
     for name, other in uses_of_eras(estimator, is_plain_gain).items():
         raise ValueError(
             f"{name}={getattr(estimator, name)!r} needs eras: pass fit(X, y, eras=...) "
@@ -64,8 +64,8 @@ def check_class_weight(class_weight: str | Mapping[Any, float] | None) -> None:
 def weigh_classes(
     estimator: BaseEstimator, sample_weight: Array | None, y: Array
 ) -> Array | None:
-    """Return rows' weights times the weights of their classes; `y` has class numbers. A
-    dict has weights by label, but scikit-learn's boosters would look up the numbers.
+    """Return rows' weights times the weights of their classes, whose numbers are in
+    `y`. A dict is by label; scikit-learn's boosters would look up numbers in it.
     """
     if estimator.class_weight is None:
         return sample_weight
@@ -76,8 +76,8 @@ def weigh_classes(
 
 
 def encode_classes(estimator: BaseEstimator, y: Array) -> Array:
-    """Return the number of each row's class; raise ValueError for a class that the fit
-    lacks. scikit-learn would cast labels first, which cuts off text and digits.
+    """Return each row's class as an index into `classes_`; raise ValueError for other
+    classes. A cast of labels, as in scikit-learn, would cut off text and digits.
     """
     known = estimator.classes_.tolist()
     if unknown := sorted(set(y.tolist()).difference(known), key=str):
@@ -90,8 +90,8 @@ def encode_classes(estimator: BaseEstimator, y: Array) -> Array:
 
 
 def check_weights(estimator: BaseEstimator, sample_weight: Array | None) -> None:
-    """Raise ValueError for weights out of range and, unless splits are by the plain
-    gain, for negative ones.
+    """Raise ValueError for weights beyond single precision and, if a parameter in use
+    requires weights of 0 or more, for negative weights.
     """
     if sample_weight is not None:
         check_weight_size(sample_weight)
@@ -111,7 +111,7 @@ def check_weights(estimator: BaseEstimator, sample_weight: Array | None) -> None
 
 
 def check_weight_size(sample_weight: Array) -> float:
-    """Return the largest weight; raise ValueError beyond single precision."""
+    """Return the largest absolute weight; ValueError if beyond single precision."""
     largest = float(np.abs(sample_weight).max())
     if largest > 0:  # scikit-learn's checks are of weights that are all 0
         what, divide = "sample_weight is up to", "the weights by their mean"
@@ -120,7 +120,7 @@ def check_weight_size(sample_weight: Array) -> float:
 
 
 def check_single_precision(size: float, what: str, divide: str) -> None:
-    """Raise ValueError for a size that trees cannot be grown with."""
+    """Raise ValueError, worded by `what` and `divide`, if `size` exceeds float32."""
     tiny, huge = np.finfo(np.float32).tiny.item(), np.finfo(np.float32).max.item()
     if not tiny <= size <= huge:
         raise ValueError(
@@ -148,7 +148,7 @@ class ParametersMixin(BaseEstimator):
         ----------
         **params : dict
             The parameters to change, by name. ``split_criterion__min_agreement`` is a
-            parameter of the criterion, which may be a string so far.
+            parameter of the criterion, even if the criterion is a string so far.
 
         Returns
         -------
@@ -205,7 +205,7 @@ class ParametersMixin(BaseEstimator):
 
 class VersionedStateMixin(BaseEstimator):
     """Stores the versions of scikit-learn and sklearn_era in pickles, and warns on
-    reading if one differs, as scikit-learn does for its own classes alone.
+    reading if one of them differs; scikit-learn does so for its own classes only.
     """
 
     def __getstate__(self) -> dict[str, Any]:

@@ -38,7 +38,7 @@ class PreviousFit(NamedTuple):
         )
 
     def check_same(self, estimator: BaseEstimator) -> None:
-        """Raise ValueError unless columns, classes and categories are as before."""
+        """Raise ValueError if columns, classes, the link or categories have changed."""
         end = "or set warm_start=False."
         kept = "trees that warm_start=True keeps"
         n_features = estimator.n_features_in_
@@ -73,7 +73,7 @@ class PreviousFit(NamedTuple):
     def check_same_categories(
         self, estimator: BaseEstimator, *, bins: bool = True
     ) -> None:
-        """Raise ValueError if categories, or their `bins`, differ from before."""
+        """Raise ValueError if categories, or (with `bins`) their bins, have changed."""
         known = _known_categories(estimator), self.categories
         now, before = ([each[: 2 + bins] for each in columns] for columns in known)
         if now != before:
@@ -85,7 +85,7 @@ class PreviousFit(NamedTuple):
             )
 
     def check_same_draws(self, forest: BaseEstimator) -> None:
-        """Raise ValueError if the rows of existing trees cannot be drawn once more."""
+        """Raise ValueError if existing trees' rows, drawn anew, would be other rows."""
         if forest._draws != self.draws or not self._has_same_bins(forest):
             raise ValueError(
                 f"oob_score={forest.oob_score!r} draws the rows of the trees that "
@@ -95,7 +95,7 @@ class PreviousFit(NamedTuple):
             )
 
     def warn_of_other_bins(self, booster: BaseEstimator) -> None:
-        """Warn if rows have other bins than in the fit that grew the trees."""
+        """Warn if bins have other thresholds than in the fit that grew the trees."""
         if not self._has_same_bins(booster):
             warn_user(
                 "X makes other bins than the rows that the trees which warm_start=True "

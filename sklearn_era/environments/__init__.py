@@ -1,6 +1,6 @@
 """Eras where none are given: blocks of time, and rows without correlation.
 
-Functions return a label a row, from 0, ready for ``fit(X, y, eras=labels)``.
+Functions return one label per row, from 0, to pass as ``fit(X, y, eras=labels)``.
 """
 
 from __future__ import annotations
@@ -44,15 +44,15 @@ def time_blocks(
 
     Rows of equal time share a block, and blocks follow the order of time. With
     ``by="rows"``, which suits the split criteria, blocks have about equal numbers of
-    rows, and none is empty; a time with more rows than a block fills one. With
+    rows, and none is empty; a time of more rows than a block has its own block. With
     ``by="time"``, blocks have equal lengths, like quarters: the block of time t is
     ``floor(n_blocks (t - t_min) / (t_max - t_min))``, with t_max in the last one.
 
     Parameters
     ----------
     times : array-like of shape (n_samples,)
-        Time of each row, in any order: int, float, datetime64, pandas dates, or, by
-        rows, anything sortable.
+        Time of each row, in any order: int, float, datetime64, pandas dates, text of
+        numbers or dates, or, by rows, other labels that are ordered.
     n_blocks : int
         Number of blocks.
     by : {'rows', 'time'}, default='rows'
@@ -66,10 +66,9 @@ def time_blocks(
     Raises
     ------
     ValueError
-        If there are fewer distinct times than blocks, times are missing or cannot be
-        sorted, or are texts of another form than numbers or dates, which are read with
-        a warning; by time, also if times are infinite or cannot be subtracted, or a
-        block has no row.
+        If there are fewer distinct times than blocks; if times are missing, cannot be
+        sorted, or are text of another form than numbers or dates; by time, also if
+        times are infinite or cannot be subtracted, or a block has no row.
 
     Examples
     --------

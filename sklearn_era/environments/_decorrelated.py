@@ -37,17 +37,17 @@ def decorrelated_partition(
     X: ArrayLike, n_eras: int, *,
     random_state: int | np.random.RandomState | None = None,
 ) -> NDArray[np.intp]:  # fmt: skip
-    """Make eras of rows among which features are as little correlated as can be.
+    """Split rows into eras in which features are as little correlated as possible.
 
-    Where a feature predicts only since it goes along with another one, rows in which
-    the two do not go along show it. [1]_, section 5.3, make environments so where the
-    data have none, by Decorr [2]_, whose objective is, but for a factor, ::
+    A feature may predict only because it is correlated with another one, which rows
+    without this correlation reveal. Section 5.3 of [1]_ makes environments where data
+    have none by Decorr [2]_, whose objective is, up to a factor, ::
 
         J = 1/M Σ_e J_e,    J_e = 1/(p (p-1)) Σ_{j≠k} R_e,jk²
 
     with M eras, p features that vary, and R_e the correlations in era e. Decorr learns
     weights of rows; the search here moves rows between eras, in batches. By chance
-    alone J_e is about one over the rows of the era, and a search picks rows: with few
+    alone, J_e is about 1 / n in an era of n rows, and a search picks rows: with few
     rows and many features, it finds noise.
 
     Parameters
@@ -55,19 +55,19 @@ def decorrelated_partition(
     X : array-like of shape (n_samples, n_features)
         The rows, without missing values.
     n_eras : int
-        M, at least 2. Each era has half of its equal share of the rows at least.
+        The number M of eras, at least 2. Each has at least half an equal share of rows.
     random_state : int, RandomState instance or None, default=None
         Determines where the search starts, and its order of rows.
 
     Returns
     -------
     labels : ndarray of shape (n_samples,), dtype=intp
-        The era of each row, from 0, that of most rows.
+        The era of each row, numbered from 0 by size: era 0 has the most rows.
 
     Raises
     ------
     ValueError
-        If fewer than two columns vary, or an era has fewer than three rows.
+        If fewer than two columns vary, or there are under three rows per era.
 
     References
     ----------
@@ -157,8 +157,8 @@ def _best_moves(
     X: Array, labels: Array, counts: Array, means: Array, scales: Array, R: Array,
     _: float,
 ) -> tuple[Array, Array]:  # fmt: skip
-    """Return the best era for each row and, to first order, what the move there adds to
-    J, times M p (p-1) / 2. A row that enters era e of n_e rows, where its standard
+    """Return the best era for each row and, to first order, the change of J by the move
+    there, times M p (p-1) / 2. A row that enters era e of n_e rows, where its standard
     scores are z, adds ``(Σ_{j≠k} R_jk z_j z_k - Σ_j z_j² Σ_{k≠j} R_jk²) / n_e``; a row
     that leaves the era subtracts it.
     """
@@ -174,7 +174,7 @@ def _allowed(
     wanted: Array, sources: Array, targets: Array, counts: Array, least: int
 ) -> Iterator[list[int]]:
     """Yield lists of moves that leave every era at least `least` rows. A row of an era
-    that can spare none waits for one in exchange: both moves are in one list.
+    of `least` rows waits for a row that moves the other way: one list has both moves.
     """
     counts = counts.astype(int)
     waiting: dict[tuple[int, int], list[int]] = defaultdict(list)

@@ -1,4 +1,4 @@
-"""Fit and transform by statistics of eras."""
+"""The base of transformers by statistics of eras."""
 
 from collections.abc import Callable
 from numbers import Real
@@ -23,12 +23,12 @@ Array = NDArray[np.float64]
 
 # Parts of the docstrings of transformers.
 SMOOTH = """smooth : float, default=10.0
-        k, the rows that the training counts as in each era: its own statistics, of n
-        rows, count ``n / (n + k)``, and those of the training ``k / (n + k)``."""
+        k, the rows that training statistics count as: an era's own statistics, of n
+        rows, have the share ``n / (n + k)``, training statistics ``k / (n + k)``."""
 UNSEEN = """unseen : {'batch', 'train'}, default='batch'
-        The rows of an era's statistics: 'batch' those passed to ``transform``, which
-        should be all rows of the era; 'train' those of ``fit``, and for eras that it
-        has not seen all of the training."""
+        The rows for an era's own statistics: 'batch' takes the rows in ``transform``,
+        which should be all rows of the era; 'train' takes the era's rows in ``fit``,
+        and for eras that ``fit`` has not seen, all training rows."""
 REST = """era_labels_ : ndarray of shape (n_eras,)
         The eras of the training.
     n_features_in_, feature_names_in_ :
@@ -79,8 +79,8 @@ class EraTransformer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         y : None
             Ignored.
         eras : array-like of shape (n_samples,) or str, default=None
-            Era of each row, or the name of their column in X, which ``fit`` and
-            ``transform`` drop. None is one era, with a warning.
+            Era of each row, or the name of the column of eras in X, which ``fit`` and
+            ``transform`` drop. None takes all rows for one era, with a warning.
         sample_weight : array-like of shape (n_samples,), default=None
             Weights of rows.
 
@@ -115,7 +115,8 @@ class EraTransformer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         X : array-like of shape (n_samples, n_features)
             The rows.
         eras : array-like of shape (n_samples,) or str, default=None
-            Era of each row, or the name of their column in X; None is one era.
+            Era of each row, or the name of the column of eras in X. None is the column
+            that ``fit`` was given by name, or else one era.
 
         Returns
         -------
@@ -143,7 +144,7 @@ class EraTransformer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         return values, read_or_one(eras, X, len(values))
 
     def _learn(self, X: Array, eras: EncodedEras, weights: Array) -> None:
-        """Store the mean of all eras' statistics, for mixing and for unknown eras."""
+        """Store the mean statistics of all eras, for mixing and for unknown eras."""
         n, own = map(np.array, zip(*self._of_eras, strict=True))
         shares = self._share(n)[:, np.newaxis]
         total = np.where(shares > 0, shares * own, 0.0).sum(axis=0)
@@ -163,7 +164,7 @@ class EraTransformer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     def _by_era(
         self, apply: Callable[..., Array], X: Table, eras: Eras | None
     ) -> Array:
-        """Transform rows by the statistics of their eras, with `apply`."""
+        """Read X and eras; return `apply` of them and of the statistics by era."""
         X, encoded = self._read(X, eras, reset=False)
         if self.unseen == "batch":
             measured = self._measure_eras(X, encoded, np.ones(X.shape[0]))
@@ -173,11 +174,11 @@ class EraTransformer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         return apply(X, encoded, measured)
 
     def _share(self, n: Array) -> Array:
-        """Return the share of an era's own statistics, given its n rows; 0 for none."""
+        """Return the share of an era's own statistics, of n rows; 0 for no rows."""
         return np.divide(n, n + self.smooth, out=np.zeros(np.shape(n)), where=n > 0)
 
     def _mixed(self, n: Array, own: Array, training: Array) -> Array:
-        """Return an era's own statistics, of n rows, mixed with the training's."""
+        """Return an era's own statistics, of n rows, mixed with training statistics."""
         shares = self._share(n)
         return np.where(shares > 0, shares * own + (1 - shares) * training, training)
 

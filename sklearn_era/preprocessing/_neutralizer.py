@@ -1,4 +1,4 @@
-"""Columns less the part that other columns explain within the era."""
+"""A transformer that subtracts the part of columns that others explain in the era."""
 
 from dataclasses import field
 from numbers import Real
@@ -26,8 +26,8 @@ _MIN_RECIPROCAL_CONDITION = 1e-10
 def regression(
     values: Array, block: NDArray[Any], weights: Array | None = None
 ) -> tuple[Array, Array]:
-    """Return the residuals of values, (n, m), on the columns of a block and a constant,
-    0 where they may be rounding errors; and the coefficients, the constant's last.
+    """Regress values, (n, m), on the columns of a block and a constant. Return
+    residuals, 0 if they may be rounding errors, and coefficients, the constant's last.
     """
     # A constant column is what the ones are, and many are constant in early eras.
     varies = np.append((block != block[0]).any(axis=0), True)
@@ -61,11 +61,11 @@ def regression(
 
 @with_parameters
 class EraNeutralizer(EraTransformer):
-    __doc__ = f"""Subtract from columns what others explain of them within each era.
+    __doc__ = f"""Subtract from columns the part that others explain within each era.
 
     With N the neutralizers of an era, and ones, as columns, a column x becomes
     ``x - c N b``, where b are the coefficients of the era's least squares, mixed with
-    those of the training: n are its rows less the number of neutralizers. The
+    training coefficients; n is the era's rows less the number of neutralizers. The
     neutralizers are returned as they are. With ``smooth=0`` this is
     :func:`~sklearn_era.numerai.metrics.neutralize`.
 

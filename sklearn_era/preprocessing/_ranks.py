@@ -1,4 +1,4 @@
-"""Ranks within the era."""
+"""A transformer of values to their ranks within the era."""
 
 from typing import ClassVar
 
@@ -69,8 +69,8 @@ class EraRankTransformer(EraTransformer):
 
 
 def _points(x: Array, weights: Array) -> Points:
-    """Return distinct values and their ranks, (rank - 1/2) / n of n rows: the share of
-    weight below a value, plus half of its own. Without any value, the rank is NaN.
+    """Return the distinct values of x, and their ranks: the share of weight below a
+    value plus half its own, (rank - 1/2) / n of n rows. With no values, a rank is NaN.
     """
     is_known = ~np.isnan(x)
     if not is_known.any():

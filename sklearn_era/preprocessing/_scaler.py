@@ -1,4 +1,4 @@
-"""Columns and targets centred and scaled within the era."""
+"""Transformers that centre and scale columns, or targets, within the era."""
 
 from dataclasses import field
 from typing import Any, ClassVar
@@ -14,8 +14,8 @@ from .._typing import Eras, Table
 from ._base import REST, SMOOTH, UNSEEN, Array, EraTransformer
 
 WITH = """with_centering, with_scaling : bool, default=True
-        Whether to subtract the mean, and to divide by the standard deviation; by 1
-        where there is none.
+        Whether to subtract the mean, and to divide by the standard deviation (by 1 if
+        it is 0).
     robust : bool, default=False
         Whether to use the median and the interquartile range instead, as
         :class:`~sklearn.preprocessing.RobustScaler`."""
@@ -118,8 +118,8 @@ class EraStandardScaler(EraTransformer):
 class EraTargetTransformer(EraStandardScaler):
     __doc__ = f"""Centre and scale targets within each era, and bring predictions back.
 
-    As :class:`EraStandardScaler` with ``unseen="train"``: no target is known of an era
-    that is to be predicted, and it has the statistics that `level` names.
+    As :class:`EraStandardScaler` with ``unseen="train"``: the targets of an era to be
+    predicted are unknown, and it has the statistics that `level` names.
 
     Parameters
     ----------
@@ -159,19 +159,19 @@ class EraTargetTransformer(EraStandardScaler):
             self._typical = self._of_eras[-1]
 
     def inverse_transform(self, X: Table, *, eras: Eras | None = None) -> Array:
-        """Bring transformed targets or their predictions back to their eras' levels.
+        """Bring transformed targets, or predictions of them, back to eras' levels.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
             Transformed targets.
         eras : array-like of shape (n_samples,), default=None
-            Era of each row.
+            Era of each row. None is an era that ``fit`` has not seen.
 
         Returns
         -------
         X_out : ndarray of shape (n_samples, n_features)
-            In the unit of the target.
+            The targets, in their own unit.
         """
         check_is_fitted(self)
         return self._by_era(self._invert, X, eras)

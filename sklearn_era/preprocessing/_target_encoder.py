@@ -42,58 +42,59 @@ _TARGETS = {"auto", "continuous", "binary", "multiclass"}
 class EraTargetEncoder(TransformerMixin, BaseEstimator):
     """Encode categories by their targets in earlier eras.
 
-    A category c becomes the shrunken mean of its targets, less the mean of their era:
-    with ``y = level_e + b_c + u_ce + noise``, of variances t² of b, s² of u, which is
-    how an effect differs from era to era, and v of the noise, and with n_e rows of c in
-    an era, whose mean less the era's is d_e, the empirical Bayes estimate of b_c ::
+    A category c becomes the shrunken mean of its targets, less the means of their eras.
+    In the model ``y = level_e + b_c + u_ce + noise``, t² is the variance of b, s² that
+    of u, by which an effect differs between eras, and v that of the noise. With n_e
+    rows of c in era e, whose mean less the era's mean is d_e, the estimate of b_c by
+    empirical Bayes is ::
 
         sum_e p_e d_e / (sum_e p_e + 1 / t²),    p_e = 1 / (s² + v / n_e)
 
-    Both it and the variances, by moments [1]_, are those of eras e before the row's
-    own, so that no row is told of its own era's targets or of later ones. Rows of the
-    first era, and unknown categories, are 0; rows of eras that ``fit`` has not seen are
-    told of all its eras.
+    The estimate and the variances, by moments [1]_, use the eras e before the row's
+    own, so that no row uses targets of its own era or of later eras. Rows of the first
+    era, and unknown categories, are 0; rows of eras that ``fit`` has not seen use all
+    its eras.
 
-    Where eras have no order, such as hospitals, e are those in the other four of five
-    folds of whole eras. **Leave such columns out of models**: the mean of the others is
-    the lower, the higher the row's own is, and trees find that.
+    Where eras have no order, such as hospitals, e are eras in the other four of five
+    folds of whole eras. **Leave such columns out of models**: the mean of other eras is
+    the lower, the higher that of the row's own era is, and trees find this.
 
     Parameters
     ----------
     categorical_features : 'from_dtype' or list, default='from_dtype'
-        Columns to encode, by names, places or one bool a column; the others are
-        dropped. By 'from_dtype' they are a frame's columns of text and categories, or
-        all columns where it has none, as in an array. A missing value is a category.
+        Columns to encode, by names, places or one bool per column; other columns are
+        dropped. 'from_dtype' encodes a frame's columns of text and categories, or all
+        columns if there are none, as in an array. A missing value is a category.
     target_type : {'auto', 'continuous', 'binary', 'multiclass'}, default='auto'
-        Of two classes, the second is encoded, and of more each. 'auto' takes names,
-        booleans and two whole numbers for classes, and other numbers for amounts, while
-        :class:`~sklearn.preprocessing.TargetEncoder` takes counts for classes: of
-        classes that are more than two numbers, pass 'multiclass'.
+        If there are two classes, the second is encoded; if more, each class is. 'auto'
+        takes names, booleans and two whole numbers for classes, and other numbers for
+        amounts (:class:`~sklearn.preprocessing.TargetEncoder` takes counts for
+        classes). If classes are more than two numbers, pass 'multiclass'.
     smooth : 'auto' or float, default='auto'
         'auto' is as above; a number k stands for 1 / t² with ``p_e = n_e``.
     variation : bool, default=False
-        Whether to add a column of s by category, the roots of ``s² (D + 4) / (m + 3)``
-        with ``D = sum_e p_e (d_e - d)²``, where d is the mean by p_e, in m eras.
+        Whether to add a column with each category's own s, the root of
+        ``s² (D + 4) / (m + 3)`` with ``D = sum_e p_e (d_e - d)²``: m is its number of
+        eras, d the mean of d_e by weights p_e.
     count : bool, default=False
-        Whether to add a column of the rows n of each category.
+        Whether to add a column with the number of rows of each category.
     relative : list, default=()
-        Numeric columns, by names, places or one bool a column, to add relative to each
-        encoded column: less the effect of its categories on them, which is estimated
-        as that on targets.
+        Numeric columns, by names, places or one bool per column. Each is added once for
+        each encoded column, less the effect of the category, estimated as for targets.
     era_order : {'auto', 'ordered', 'unordered'}, default='auto'
-        As of :class:`~sklearn_era.model_selection.EraSearchCV`.
+        As in :class:`~sklearn_era.model_selection.EraSearchCV`.
 
     Attributes
     ----------
     categories_ : list of ndarray
         The categories of each encoded column, None last if values are missing.
     encodings_ : list of ndarray of shape (n_categories + 1, n_encoded)
-        The columns of each category in eras to come, and those of an unknown one; of
-        `relative` columns, what is subtracted.
+        The encoded columns of each category for later eras, and last of an unknown
+        category; for `relative` columns, the effects to subtract.
     era_labels_ : ndarray of shape (n_eras,)
         The eras of the training.
     era_order_, target_type_ : str
-        Whether eras were taken in an order, and the kind of the targets.
+        'ordered' or 'unordered', as eras were taken; and the kind of the targets.
     classes_ : ndarray of shape (n_classes,)
         Labels of the classes, if there are any.
     n_features_in_, feature_names_in_ :
@@ -151,10 +152,10 @@ class EraTargetEncoder(TransformerMixin, BaseEstimator):
         y : array-like of shape (n_samples,)
             Their targets.
         eras : array-like of shape (n_samples,) or str, default=None
-            Era of each row, or the name of their column in X, which ``fit`` and
-            ``transform`` drop. None is one era, with a warning.
+            Era of each row, or the name of the column of eras in X, which ``fit`` and
+            ``transform`` drop. None takes all rows for one era, with a warning.
         sample_weight : array-like of shape (n_samples,), default=None
-            Weights of rows, in units of their effective number.
+            Weights of rows, scaled so that they sum to the effective number of rows.
 
         Returns
         -------
@@ -208,9 +209,9 @@ class EraTargetEncoder(TransformerMixin, BaseEstimator):
         X : array-like of shape (n_samples, n_features)
             The rows.
         eras : array-like of shape (n_samples,) or str, default=None
-            Era of each row, or the name of their column in X. None is the column that
-            ``fit`` was given, if X has it; else a new era, whose rows are encoded by
-            all eras of the training.
+            Era of each row, or the name of the column of eras in X. None is the column
+            that ``fit`` was given by name, if X has it; else all rows are of a new era,
+            and are encoded by all eras of the training.
 
         Returns
         -------
@@ -233,7 +234,7 @@ class EraTargetEncoder(TransformerMixin, BaseEstimator):
         return self._encode(X, find(self.era_labels_, encoded.labels)[encoded.codes])
 
     def _encode(self, X: Table, at: NDArray[Any]) -> Array:
-        """Return rows encoded; `at` is the place of each row's era, -1 if unseen."""
+        """Return encoded rows; `at` is the place of a row's era, -1 if unseen."""
         is_known, parts = at >= 0, [np.empty((at.size, 0))]
         n_folds = _N_FOLDS if self.era_order_ == "unordered" else 0
         for i, j in enumerate(self._columns):
@@ -263,8 +264,9 @@ class EraTargetEncoder(TransformerMixin, BaseEstimator):
         Returns
         -------
         names : ndarray of str
-            A column's name with "_effect", "_variation" or "_count", and labels of
-            classes; a `relative` column's name with "_less_" and the encoded column's.
+            An encoded column's name with "_effect", "_variation" or "_count", and with
+            a class if there are more than two; or a `relative` column's name, "_less_"
+            and an encoded column's name.
         """
         check_is_fitted(self)
         names = _check_feature_names_in(self, input_features)
@@ -282,7 +284,7 @@ class EraTargetEncoder(TransformerMixin, BaseEstimator):
     def _read(
         self, X: Any, eras: Eras | None, *, reset: bool
     ) -> tuple[Any, EncodedEras]:
-        """Return X as a frame or an array, without eras; and the eras, encoded."""
+        """Return X without eras, as a frame or an array; and the encoded eras."""
         check_table(X)
         X, eras = take_era_column(X, eras)
         warn_of_row_order(eras, X)
@@ -347,7 +349,7 @@ class EraTargetEncoder(TransformerMixin, BaseEstimator):
         return np.array([codes == code for code in shown], dtype=np.float64)
 
     def _chosen(self, found: list[Array]) -> Array:
-        """Return the found columns that parameters ask for, side by side."""
+        """Return, side by side, the parts of `found` that parameters ask for."""
         n = found[0].shape[1] - len(self._relative)
         effect, variation, count = found
         parts = [effect[:, :n]]

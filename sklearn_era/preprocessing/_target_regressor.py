@@ -25,13 +25,13 @@ _POSITIVE = re.compile(r"(negative|positive) y\b|y are out of the valid range")
 class EraTargetRegressor(RegressorMixin, MetaEstimatorMixin, BaseEstimator):
     """Fit a regressor to targets that are transformed within each era.
 
-    As :class:`~sklearn.compose.TransformedTargetRegressor`, which has no eras for its
-    transformer.
+    Like :class:`~sklearn.compose.TransformedTargetRegressor`, which passes no eras to
+    its transformer.
 
     Parameters
     ----------
     regressor : object, default=None
-        Any regressor, whose `fit` is passed the eras if it takes them; None is
+        Any regressor; its `fit` is passed the eras if it takes eras. None is
         scikit-learn's :class:`~sklearn.ensemble.HistGradientBoostingRegressor`.
     transformer : object, default=None
         The transformer of targets, which brings predictions back to the level of their
@@ -83,7 +83,7 @@ class EraTargetRegressor(RegressorMixin, MetaEstimatorMixin, BaseEstimator):
         X : array-like of shape (n_samples, n_features)
             The rows.
         y, eras : array-like of shape (n_samples,)
-            Their targets and eras, or the name of the column of eras.
+            Targets and eras of the rows; `eras` may name a column of X.
         sample_weight : array-like of shape (n_samples,), default=None
             Weights of rows.
 

@@ -7,6 +7,6 @@
   ``category_groups``: which categories share a bin, if a column has too many;
 - ``thresholds``: the thresholds of a column of floats;
 - ``dataset``: rows binned once, for many fits; ``parquet``: the same from files;
-- ``hooks``: the calls for bins in the patched ``fit`` of scikit-learn;
 - ``read_columns``: values of any type to numbers, with errors that name the column.
+- ``hooks``: methods that scikit-learn's patched ``fit`` calls for bins;
 """

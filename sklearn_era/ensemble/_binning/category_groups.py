@@ -24,10 +24,10 @@ def group_categories(
     estimator: BaseEstimator, X: Array, targets: Array, sample_weight: Array | None,
     eras: Any,
 ) -> None:  # fmt: skip
-    """Set the bins of categories in the encoder, and the bins of rows in X, whose first
-    columns hold codes. A row of a rare category gets the bin that suits the category's
-    targets (n_rows, n_outputs) in other eras, or NaN if the category is in no other
-    era: with the row's own target, trees would fit noise.
+    """Set the bins of categories in the encoder; replace the codes in the first columns
+    of X by bins. A row of a rare category gets the bin that suits the category's
+    `targets`, (n_rows, n_outputs), in other eras (NaN if it is in none): with the row's
+    own target, trees would fit noise.
     """
     encoder, is_single = encoder_of(estimator), eras is None or eras.labels.size == 1
     sizes, unknown = numbers_of_categories(encoder), []
@@ -58,10 +58,10 @@ def group_categories(
 def _group(
     codes: Ints, parts: Ints, y: Array, weights: Array, n_categories: int, max_bins: int
 ) -> tuple[Ints, Array | None]:
-    """Return the bins of categories, and the bins of rows. A row of a rare category has
-    a bin found from other parts (eras, or folds) than the row's own, NaN if no other
-    part has the category; any other row has its category's bin. The bins of rows are
-    None if no category is frequent or in several parts.
+    """Return the bins of categories, and the bins of rows. The bin of a row of a rare
+    category is found from other `parts` (eras, or folds) than the row's; NaN if no
+    other part has the category. Any other row has its category's bin. The bins of rows
+    are None if no category is frequent or in several parts.
     """
     if codes.size == 0:
         return np.zeros(n_categories, dtype=np.intp), None
@@ -93,8 +93,8 @@ def bins_of_codes(codes: Array, bins: Ints) -> Array:
 
 
 def _limits(n_rows: Array, effects: Array, max_bins: int) -> tuple[Ints, Array]:
-    """Return the most frequent categories, which have their own bins, and thresholds of
-    effects, between which the other categories have about equally many rows.
+    """Return the most frequent categories, which get bins of their own, and thresholds
+    of `effects` that cut the others into bins of about equally many rows.
     """
     n_shared = max(1, max_bins // 4)
     n_own = max(max_bins - n_shared, 2 * max_bins - n_rows.size)
@@ -112,7 +112,7 @@ def _limits(n_rows: Array, effects: Array, max_bins: int) -> tuple[Ints, Array]:
 
 
 def _first_axis(targets: Array, codes: Ints, weights: Array) -> Array:
-    """Return each row's target along the line on which category means differ most."""
+    """Return targets along the axis on which the means of categories differ most."""
     if targets.shape[1] == 1:
         return targets[:, 0]
     n = np.bincount(codes, weights)

@@ -38,15 +38,15 @@ class BinnedDataset:
 
     Make a data set with :meth:`from_arrays` or :meth:`from_parquet`. A data set has no
     categorical features and no raw values: ``predict``, `X_val` and callbacks that read
-    `X` need raw rows. It cannot be split, as cross-validation does; make one for each
-    fold. A warning names columns without a value, which no tree splits.
+    `X` need raw rows. Cross-validation cannot split it: make a data set for each fold.
+    A warning names columns without a value, on which no tree splits.
 
     Attributes
     ----------
     X_binned : ndarray of shape (n_samples, n_features), dtype=uint8
         The bin of each value; Fortran-ordered, and read-only.
     bin_mapper : _BinMapper
-        scikit-learn's, fitted, with the thresholds of the bins.
+        scikit-learn's fitted bin mapper, with the thresholds of the bins.
     y : ndarray of shape (n_samples,)
         The target, read-only: float64 for floats, otherwise its own dtype.
     eras : EncodedEras or None
@@ -104,20 +104,20 @@ class BinnedDataset:
         Parameters
         ----------
         X : array-like or data frame of shape (n_samples, n_features)
-            The rows. Converted at most a few columns at a time; never changed.
+            The rows, which stay unchanged. Only a few columns are converted at a time.
         y : array-like of shape (n_samples,)
             The target, without missing values.
         eras : array-like of shape (n_samples,) or str, default=None
-            Era of each row, or the name of its column in the data frame X. Rows are
-            sorted by era, and within an era in the order of `X`.
+            Era of each row, or the name of the column of eras in the data frame X. Rows
+            are sorted by era, and within an era in the order of `X`.
         sample_weight : array-like of shape (n_samples,), default=None
             Weights of the rows. They affect the bins, as in ``fit`` (where
             `class_weight` does too).
         max_bins : int, default=255
             Maximum number of bins of a feature, in [2, 255], as in the estimator.
         random_state : int, RandomState instance or None, default=None
-            Seed for the sample of rows that bins are made from, with more than 200,000
-            rows. An estimator with the same `random_state` draws the same sample.
+            Seed of the sample of rows from which bins are made, if they exceed 200,000.
+            An estimator with the same `random_state` draws the same sample.
 
         Returns
         -------
@@ -126,8 +126,8 @@ class BinnedDataset:
         Raises
         ------
         ValueError
-            If a column is categorical or not numeric, lengths differ, the target has
-            missing values, eras have missing labels, or a weight is negative.
+            If `max_bins` is not in [2, 255], a column is categorical or not numeric,
+            lengths differ, targets or eras are missing, or a weight is negative.
         MemoryError
             If the binned matrix does not fit in memory; the message names its size.
         """
@@ -175,10 +175,9 @@ class BinnedDataset:
     ) -> "BinnedDataset":  # fmt: skip
         """Bin Parquet files batch by batch, without holding their rows.
 
-        Each file is read twice: for the thresholds, from a sample of the rows if there
-        are more than 200,000; then for the bins. Beyond the data set, this takes some
-        hundred MiB, some 50 bytes for each row, and the size of the row groups of 64
-        columns in the file.
+        Each file is read twice: first for the thresholds, from a sample of the rows if
+        there are more than 200,000, then for the bins. Memory holds the data set, some
+        hundred MiB, about 50 bytes per row, and a file's row groups of 64 columns.
 
         Parameters
         ----------
@@ -200,8 +199,7 @@ class BinnedDataset:
         random_state : int, RandomState instance or None, default=None
             As in :meth:`from_arrays`.
         drop_missing_target : bool, default=False
-            Whether to drop rows whose target is null or NaN. By default they are an
-            error.
+            Whether to drop rows whose target is null or NaN, instead of an error.
         keep_eras : collection or dict, default=None
             The labels of the eras to keep; by default all. Rows of other eras, and rows
             without a label, are dropped before any check. A dict maps labels to new
@@ -213,7 +211,7 @@ class BinnedDataset:
         Returns
         -------
         dataset : BinnedDataset
-            The same as by :meth:`from_arrays` from the rows in memory, bit for bit.
+            The data set that :meth:`from_arrays` makes of the same rows, bit for bit.
 
         Raises
         ------
@@ -325,8 +323,8 @@ def make_bin_mapper(max_bins: int, random_state: Seed) -> _BinMapper:
 def _sort_by_era(
     y: NDArray[Any], sample_weight: Any, eras: EncodedEras | None
 ) -> tuple[NDArray[np.uint32] | None, NDArray[Any], Any, EncodedEras | None]:
-    """Return the order that sorts rows by era, or None if they are sorted; and the
-    arrays in this order.
+    """Return the order that sorts rows by era (None if rows are sorted), then `y`,
+    `sample_weight` and `eras` in this order.
     """
     if y.dtype.kind == "f":
         y = y.astype(np.float64, copy=False)

@@ -50,7 +50,7 @@ class FloatColumns:
         self.names = [*names_of_columns(X)] or [*range(self.shape[1])]
 
     def batch(self, features: range, rows: Rows | None = None) -> list[Floats]:
-        """Return consecutive columns of X; if X is an array, of the `rows` if given."""
+        """Return the columns `features` of X; of an array, only the `rows` if given."""
         if self._array is None:
             return [self._convert(feature) for feature in features]
         # In blocks of rows that fit the cache, as columns share lines in C order.
@@ -78,7 +78,7 @@ class FloatColumns:
 def fit_float_mapper(
     mapper: _BinMapper, X: Floats, sample_weight: Floats | None, columns: Sequence[Any]
 ) -> None:
-    """Fit a bin mapper as its ``fit`` does, but warn if a column has no value."""
+    """Fit a bin mapper as its ``fit`` does; warn of `columns` that have no value."""
     drawn, sample_weight = draw_rows(mapper, X.shape[0], sample_weight)
     n_features = X.shape[1]
     known = mapper.known_categories or [None] * n_features

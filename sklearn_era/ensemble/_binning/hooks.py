@@ -1,4 +1,4 @@
-"""Hooks of the patched ``fit`` that bin: a data set, integers, or floats."""
+"""Methods that the patched ``fit`` calls to bin a data set, integers, or floats."""
 
 from time import time
 from typing import Any
@@ -40,7 +40,7 @@ class DatasetRows(UnbinnedRows):
         return self.shape[0] * self.shape[1]
 
     def bins(self, order: str, n_threads: int) -> NDArray[np.uint8]:
-        """Return the rows' bins; the data set's own matrix if all rows are taken."""
+        """Return the bins of the selected rows; of all, the data set's own matrix."""
         if self.rows is None:
             return self.dataset.X_binned
         columns = np.arange(self.shape[1], dtype=np.intp)
@@ -48,8 +48,8 @@ class DatasetRows(UnbinnedRows):
 
 
 class BinningMixin(gradient_boosting.BaseHistGradientBoosting):
-    """Uses the bins of a `BinnedDataset`, and bins small integers by table; any other
-    X, and categories, are copied to float64 first. All bins are scikit-learn's.
+    """Takes the bins of a `BinnedDataset`, bins small integers by table, and copies any
+    other X, and categories, to float64 first. All bins are scikit-learn's.
     """
 
     _bin_mapper: Any
@@ -62,7 +62,9 @@ class BinningMixin(gradient_boosting.BaseHistGradientBoosting):
     def _arrays_of_fit(
         self, X: Table, y: ArrayLike, sample_weight: ArrayLike | None, eras: Eras | None
     ) -> tuple[Any, Any, Any]:
-        """Return `y`, `sample_weight` and `eras` of a fit; a data set X has its own."""
+        """Return checked `y`, `sample_weight` and `eras`; a data set X has its own.
+        Raise ValueError if arrays are passed with a data set, or if `y` is missing.
+        """
         check_table(X)
         check_mask(sample_weight, "sample_weight")
         if not isinstance(X, BinnedDataset):
@@ -84,8 +86,8 @@ class BinningMixin(gradient_boosting.BaseHistGradientBoosting):
         return X.y, X.sample_weight, X.eras
 
     def _preprocess_X(self, X: Any, *, reset: bool) -> Any:
-        """Preprocess X as scikit-learn does, but return X unchanged if it holds bins or
-        small integers.
+        """Preprocess X as scikit-learn does, but wrap a `BinnedDataset`, or small
+        integers, in an `UnbinnedRows`.
         """
         if reset:
             # All rows from here to the binning of the training rows belong to the fit.
@@ -110,8 +112,8 @@ class BinningMixin(gradient_boosting.BaseHistGradientBoosting):
         return (columns, None) if reset else columns
 
     def _encode(self, X: Table, reset: bool) -> Any:
-        """Preprocess X as scikit-learn does; if each value stands for several rows, let
-        rare categories share a bin.
+        """Preprocess X as scikit-learn does. If the fit has `rows_of_values`, numbers
+        of rows for each value of X, let rare categories share a bin.
         """
         encoded = encode(self, X, reset=reset)
         n_rows = self._fit_state.rows_of_values if reset else None
@@ -120,7 +122,7 @@ class BinningMixin(gradient_boosting.BaseHistGradientBoosting):
         return encoded
 
     def _group_categories(self, X: Any, is_training_data: bool) -> None:
-        """Replace codes in X by bins, in columns of more categories than bins."""
+        """Replace codes by bins in columns of X with more categories than bins."""
         if self.is_categorical_ is None or self._fit_state.target is None:
             return
         encoder = encoder_of(self)
@@ -140,8 +142,8 @@ class BinningMixin(gradient_boosting.BaseHistGradientBoosting):
             self._fit_state.previous.check_same_categories(self)
 
     def _check_dataset(self, X: BinnedDataset, reset: bool) -> None:
-        """Raise ValueError unless this is a fit that may use the data set: with equal
-        `max_bins`, and no categorical features by name. Copy the names of its features.
+        """Raise ValueError unless this is a fit with the `max_bins` of the data set and
+        no `categorical_features`. Copy the names of features to the estimator.
         """
         if not reset:
             raise ValueError(
@@ -168,8 +170,8 @@ class BinningMixin(gradient_boosting.BaseHistGradientBoosting):
             self.feature_names_in_ = X.feature_names.copy()
 
     def _check_categories(self) -> list[NDArray[np.float64] | None]:
-        """Return the codes of each column's categories, None for numbers. Accept more
-        categories than bins, and make the encoder accept a column without any category.
+        """Return the codes of each column's categories, or None for numbers. Unlike
+        scikit-learn, accept more categories than bins, and columns without any.
         """
         encoder = encoder_of(self)
         known: list[Any] = [None] * self._preprocessor.n_features_in_
@@ -182,8 +184,8 @@ class BinningMixin(gradient_boosting.BaseHistGradientBoosting):
     def _bin_data(
         self, X: Any, sample_weight: Any = None, *, is_training_data: bool
     ) -> NDArray[np.uint8]:
-        """Return the bins of X, as scikit-learn does, but perhaps as read-only memory
-        of X. Training rows are Fortran-ordered, validation rows C-ordered.
+        """Fit the bin mapper to training rows. Return the bins of X, Fortran-ordered
+        for training rows, else C-ordered; they may be X's own memory, then read-only.
         """
         if is_training_data:
             self._fit_state.keeps_integers = False

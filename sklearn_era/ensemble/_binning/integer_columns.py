@@ -32,7 +32,7 @@ _BATCH_OF_COPIES = 4
 
 
 class ColumnBatch(NamedTuple):
-    """Columns of one item size in bytes, as the loops of `integer_bins` take them."""
+    """Columns whose values have one size in bytes, for the loops of `integer_bins`."""
 
     features: Rows  # column numbers in X
     arrays: list[NDArray[Any]]  # (n_rows,) each; keep the addresses valid
@@ -40,7 +40,7 @@ class ColumnBatch(NamedTuple):
 
 
 class UnbinnedRows:
-    """Stands in for X in ``fit`` until rows are binned; taking rows copies nothing."""
+    """Stands in for X in ``fit`` until rows are binned; selects rows without a copy."""
 
     ndim = 2
     rows: Rows | None = None  # taken so far; None for all
@@ -66,7 +66,7 @@ class UnbinnedRows:
         return some
 
     def forget(self) -> None:
-        """Release the binned data, as ``fit`` keeps this object until its end."""
+        """Release the data after binning: ``fit`` keeps this object until its end."""
         self.rows = None
 
 
@@ -87,7 +87,7 @@ class IntegerColumns(UnbinnedRows):
         self._columns = []
 
     def column(self, feature: int) -> NDArray[Any]:
-        """Return the values of a column; it is a copy if only some rows are taken."""
+        """Return the values of a column, copied only if some rows are selected."""
         column = self._load(feature)
         return column if self.rows is None else column[self.rows]
 
@@ -199,8 +199,8 @@ def _columns_of_pandas(X: Any) -> list[Column]:
 
 
 def _columns_of_arrow(given: list[Any], types: list[Any]) -> list[Column]:
-    """Return the columns of a polars frame or pyarrow table; [] if any column has
-    missing values, or is not of small integers or bools.
+    """Return the columns of a polars frame or pyarrow table, or [] if any of them has
+    missing values, or types other than small integers and bools.
     """
     names = [str(each).lower() for each in types]
     if not {*names} <= _BY_NAME.keys():

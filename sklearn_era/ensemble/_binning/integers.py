@@ -52,7 +52,7 @@ def fit_bin_mapper(
 
 
 def bin_columns(mapper: _BinMapper, columns: IntegerColumns, order: str = "F") -> Bytes:
-    """Return the bins of small integers that are no categories, like ``transform``."""
+    """Return the bins of small integers without categories, as ``transform`` does."""
     binned = allocate_binned(columns.shape, order)
     for batch in columns.batches():
         tables = make_tables(
@@ -65,8 +65,8 @@ def bin_columns(mapper: _BinMapper, columns: IntegerColumns, order: str = "F") -
 
 
 def make_tables(thresholds: list[Floats | None], dtypes: list[np.dtype[Any]]) -> Bytes:
-    """Return each column's table of the bins of codes; codes of all columns have one
-    size. A value equal to a threshold is in the bin below it, as in `transform`.
+    """Return a row for each column: the bin of each code of its dtype. All dtypes have
+    one size. A value equal to a threshold is in the bin below it, as in `transform`.
     """
     tables = np.empty((len(dtypes), 2 ** (8 * dtypes[0].itemsize)), dtype=np.uint8)
     for table, column, dtype in zip(tables, thresholds, dtypes, strict=True):
@@ -111,7 +111,7 @@ def find_missing_values(X_binned: Bytes, mapper: _BinMapper) -> Bytes:
 
 
 def allocate_binned(shape: tuple[int, int], order: Any = "F") -> Bytes:
-    """Return an uninitialised matrix for bins; a MemoryError says how large it is."""
+    """Return an uninitialised matrix for bins, or raise a MemoryError with its size."""
     try:
         return np.empty(shape, dtype=np.uint8, order=order)
     except MemoryError as error:

@@ -28,8 +28,8 @@ def check_names(
     columns: ParquetColumns, features: Sequence[Any] | None, target: str,
     era: str | None, sample_weight: str | None,
 ) -> list[str]:  # fmt: skip
-    """Return the names of the features. Raise ValueError if a named column is missing;
-    or if a feature is named twice, is the target or is not numeric.
+    """Return the names of the features. Raise ValueError if a named column is missing,
+    or if a feature is named twice, is the target or weight, or is not numeric.
     """
     others = {"target": target, "era": era, "sample_weight": sample_weight}
     roles: dict[str, str] = {}
@@ -64,8 +64,8 @@ def check_names(
 def read_target(
     columns: ParquetColumns, target: str, kept: Rows, drop_missing: bool
 ) -> tuple[NDArray[Any], Rows]:
-    """Return the targets of the `kept` rows, without missing targets, and the places of
-    their rows in `kept`.
+    """Return the targets of the `kept` rows, without missing ones, and their places in
+    `kept`. Raise ValueError for missing targets unless `drop_missing` is True.
     """
     y = columns.read_labels(target)
     if kept.size < y.size:
@@ -85,7 +85,7 @@ def read_target(
 def read_kept_eras(
     columns: ParquetColumns, era: str, keep_eras: Eras | None
 ) -> tuple[EncodedEras, Rows]:
-    """Return the eras of the rows to keep, and the numbers of these rows."""
+    """Return the eras of the rows to keep, and the indices of these rows."""
     distinct, index = columns.read_distinct(era)
     if keep_eras is None:
         is_missing = (index < 0) | np.isin(index, missing_rows(distinct))
@@ -111,7 +111,7 @@ def read_kept_eras(
 def _choose_eras(
     distinct: NDArray[Any], era: str, keep_eras: Eras
 ) -> tuple[Rows, NDArray[Any]]:
-    """Return the indices of the distinct labels to keep, and the labels they get."""
+    """Return the indices in `distinct` of the labels to keep, and their new labels."""
     given = list(keep_eras)
     if isinstance(keep_eras, str):
         raise ValueError(
@@ -242,7 +242,7 @@ def _read_bins(
 def _make_small_tables(
     dtypes: list[np.dtype[Any]], thresholds: list[Floats | None]
 ) -> list[tuple[int, Rows, Bytes]]:
-    """Return, by item size, the columns of small integers and their tables of bins."""
+    """Return a tuple per item size: the size, its columns, and their tables of bins."""
     tables = []
     for itemsize in (1, 2):
         small = [i for i, dtype in enumerate(dtypes) if dtype.itemsize == itemsize]

@@ -30,7 +30,7 @@ def share_bins(
     estimator: BaseEstimator, X: NDArray[np.float64], n_rows: NDArray[Any] | None = None
 ) -> None:
     """Give rare categories one code, in the encoder and in the encoded rows X, and warn
-    once. Each value of X stands for `n_rows` rows, of shape (n_samples, n_encoded).
+    once. Values of X stand for `n_rows` rows each, (n_samples, n_encoded), or for one.
     """
     encoder, max_bins = encoder_of(estimator), estimator.max_bins
     if numbers_of_categories(encoder).max() <= max_bins:
@@ -62,7 +62,7 @@ def share_bins(
 
 
 def set_bins(encoder: OrdinalEncoder, i: int, bins: NDArray[np.intp]) -> None:
-    """Set the bin of each category of a column in the encoder; bins may be shared."""
+    """Set the bins of categories of column `i` in the encoder; bins may be shared."""
     if not hasattr(encoder, "_default_to_infrequent_mappings"):
         n_columns = len(encoder.categories_)
         encoder._infrequent_enabled = True
@@ -73,7 +73,7 @@ def set_bins(encoder: OrdinalEncoder, i: int, bins: NDArray[np.intp]) -> None:
 
 
 def codes_of_categories(encoder: OrdinalEncoder, i: int) -> NDArray[np.intp]:
-    """Return the bin of each category of a column; rare categories share a bin."""
+    """Return the bin of each category of column `i`; rare categories share a bin."""
     mappings = getattr(encoder, "_default_to_infrequent_mappings", None)
     if mappings is None or mappings[i] is None:
         return np.arange(numbers_of_categories(encoder)[i])

@@ -1,4 +1,4 @@
-"""The columns of X as numbers, with errors that name the column."""
+"""The conversion of columns of X to numbers, with errors that name the column."""
 
 from typing import Any
 
@@ -26,8 +26,8 @@ _EXACT = {"M": "M8[us]", "m": "m8[us]"}
 
 
 def encode(estimator: BaseEstimator, X: Any, *, reset: bool) -> Any:
-    """Preprocess X as scikit-learn does. But read rows to predict by column if
-    scikit-learn fails on them, or might misread values (see `must_be_read`).
+    """Preprocess X as scikit-learn does; `reset` is True in a fit. Read rows to predict
+    column by column if scikit-learn fails on them or may misread them (`must_be_read`).
     """
     check_table(X)
     preprocess: Any = gradient_boosting.BaseHistGradientBoosting._preprocess_X
@@ -55,8 +55,8 @@ def encode(estimator: BaseEstimator, X: Any, *, reset: bool) -> Any:
 
 
 def must_be_read(estimator: BaseEstimator, X: Table) -> bool:
-    """Return whether X may hold values that are no numbers, but that NumPy may convert
-    to numbers: dates, also in columns of objects, or complex numbers.
+    """Return whether columns that are not categorical may hold values that NumPy would
+    wrongly convert to numbers: dates, also in columns of objects, or complex numbers.
     """
     dtypes, mask = dtypes_of(X), estimator.is_categorical_
     names = [*names_of_columns(X)]
@@ -74,8 +74,8 @@ def read_by_column(
     estimator: BaseEstimator, X: Table, rows: NDArray[Any] | None = None,
     error: Exception | None = None,
 ) -> NDArray[np.float64]:  # fmt: skip
-    """Return rows to predict as numbers, read as in the fit, with codes of categories
-    in the first columns. Raise `error`, if given, for an X that is no table.
+    """Return the `rows` of X (None for all) as numbers, read as in the fit, with codes
+    of categories in the first columns. Raise `error`, if given, if X is not a table.
     """
     table = as_frame(X)
     shape = () if hasattr(type(X), "toarray") else getattr(table, "shape", ())

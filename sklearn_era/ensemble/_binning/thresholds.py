@@ -27,8 +27,8 @@ def draw_rows(
     mapper: _BinMapper, n_samples: int, sample_weight: Floats | None
 ) -> tuple[Rows | None, Floats | None]:
     """Return the rows that scikit-learn samples for quantiles, by the same generator
-    and arguments, and no weights, by which they were drawn; or None for all rows, and
-    their weights.
+    and arguments, and None for their weights, by which they are drawn. If it takes all
+    rows, return None for the rows, and `sample_weight`.
     """
     if mapper.subsample is None or n_samples <= mapper.subsample:
         return None, sample_weight
@@ -44,8 +44,8 @@ def draw_rows(
 def set_thresholds(
     mapper: _BinMapper, thresholds: Sequence[Floats | None], columns: Sequence[Any] = ()
 ) -> None:
-    """Set the attributes of a fitted bin mapper. Thresholds are None if a column has no
-    value: no tree splits on it, and a warning names it.
+    """Set the attributes of a fitted bin mapper. A column without a value has None for
+    its thresholds: no tree splits on it, and a warning names it.
     """
     known = mapper.known_categories or [None] * len(thresholds)
     is_categorical = np.array([x is not None for x in known], dtype=bool)
@@ -65,8 +65,8 @@ def find_thresholds(
     values: Floats, max_bins: int, sample_weight: Floats | None,
     categories: Floats | None = None,
 ) -> Floats | None:  # fmt: skip
-    """Return scikit-learn's thresholds of a column, or its categories if given; None if
-    no value has weight. Values are sorted, and weights summed, once for all quantiles.
+    """Return scikit-learn's thresholds of a column, or `categories` if given; None if
+    no value has weight. Sort values, and sum weights, only once for all quantiles.
     """
     is_known = ~np.isnan(values)
     if not BINS_ARE_WEIGHTED:
@@ -116,8 +116,8 @@ def map_in_threads(
     function: Callable[..., Any], arguments: Sequence[Iterable[Any]], n_threads: int,
     n_values: int,
 ) -> list[Any]:  # fmt: skip
-    """Map a function that releases the GIL; return the results. Use threads if it reads
-    many values: joblib looks for results every 10 ms, enough to bin ten columns.
+    """Return the results of a function that releases the GIL. Use threads if it reads
+    many values: joblib checks for results every 10 ms, enough to bin ten columns.
     """
     if n_values < _VALUES_FOR_THREADS:
         return list(map(function, *arguments))

@@ -28,8 +28,8 @@ _ESTIMATED_AT = frozenset([0, *(4**k for k in range(1, 16))])
 
 
 class EraIntercepts:
-    """The intercepts of all eras in a fit, equal in all processes. Raw predictions of
-    training rows include their era's intercept; other raw predictions, the forecast.
+    """The intercepts of all eras in a fit, equal in all processes. Raw predictions
+    include the era's intercept for training rows, and the forecast for other rows.
     """
 
     def __init__(
@@ -61,7 +61,7 @@ class EraIntercepts:
         self, estimator: BaseEstimator, y: Array, raw: Array,
         sample_weight: Array | None, raw_val: Array | None,
     ) -> None:  # fmt: skip
-        """Update an estimator's intercepts, and add the changes to raw predictions."""
+        """Update an estimator's intercepts; add the changes to `raw` and `raw_val`."""
         if self._groups is not None:
             self._groups.update(estimator, y, raw, sample_weight, raw_val)
         if self._eras.labels.size == 1:
@@ -87,8 +87,8 @@ class EraIntercepts:
 def settle_intercepts(
     estimator: BaseEstimator, effects: Intercepts, series: Array, is_estimated: bool
 ) -> Array:
-    """Set an estimator's intercepts and forecast; return the forecast's change. Eras
-    without weight are as unknown ones: none is a step in time, and all are forecast.
+    """Set an estimator's intercepts and forecast by `series`; return the change of the
+    forecast. Eras without weight get the forecast, and do not count as steps in time.
     """
     has_weight = eras_with_weight(series)
     known = series[:, has_weight]
@@ -113,7 +113,7 @@ def settle_intercepts(
 
 
 def _drop_held_out(estimator: BaseEstimator, labels: NDArray[Any]) -> None:
-    """Drop intercepts of held-out eras (warm start); raise ValueError for new eras."""
+    """Drop intercepts of held-out eras for a warm start; ValueError for other eras."""
     n_eras, known = labels.size, estimator._era_labels
     held_out = getattr(estimator, "validation_eras_", known[:0])
     is_same = np.array_equal(find(known, labels), np.arange(n_eras))
@@ -132,8 +132,8 @@ def begin_intercepts(
     estimator: BaseEstimator, eras: EncodedEras | None, is_warm: bool,
     exchange: Exchange,
 ) -> EraIntercepts | None:  # fmt: skip
-    """Return the object that updates a fit's intercepts, None without `era_effects`.
-    Without a warm start, delete the intercepts of an earlier fit first.
+    """Return the object that updates a fit's intercepts, or None without `era_effects`.
+    Unless `is_warm`, first delete the estimator's intercepts of an earlier fit.
     """
     if not is_warm:
         for name in FITTED_INTERCEPTS:

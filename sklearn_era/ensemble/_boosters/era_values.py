@@ -23,15 +23,16 @@ def values_of_eras(
     sample_weight: Array | None, intercepts: Array, exchange: Exchange = ALONE,
     largest_step: float = 1.0,
 ) -> Array:  # fmt: skip
-    """Return the intercepts after a Newton step, ``b_j - G_j / H_j``, and their
-    variances ``s2 / H_j``, NaN for eras without weight: (2, n_eras, n_outputs).
+    """Return an array (2, n_eras, n_outputs): the intercepts after a Newton step,
+    ``b_j - G_j / H_j``, and their variances ``s2 / H_j``, NaN for eras without weight.
 
     s2 is the variance of rows within eras; see `leaf_shrinkage`. For a loss without a
     useful hessian, the step is a line search by residuals, and s2 is the variance of
     the asymmetric Laplace law whose likelihood is the loss: ``m^2 / mean(g^2)``, with m
     the mean loss and g the gradients. Trees fit their own rows, which makes s2 too
-    small. For a log loss and a Poisson loss s2 is known, the weight of a row, and steps
-    are at most `largest_step`: an era with a single class has no finite optimum.
+    small: for log and Poisson losses, it is at least its known value, a row's mean
+    weight, and steps are at most `largest_step`, as an era of one class has no finite
+    optimum.
     """
     is_known = isinstance(loss, _OF_KNOWN_VARIANCE)
     least_s2 = 1.0
@@ -66,12 +67,12 @@ def values_of_eras(
 
 
 def eras_with_weight(series: Array) -> NDArray[np.bool_]:
-    """Return whether eras have weight, by their `values_of_eras`."""
+    """Return whether each era has weight, by the result of `values_of_eras`."""
     return ~np.isnan(series[1]).all(axis=1)
 
 
 def shrink(series: Array) -> Array:
-    """Return the values of eras, shrunk towards 0 as the values of leaves are."""
+    """Return the values of eras in `series`, shrunk towards 0 as leaves' values are."""
     values, variances = series
     shrunk = np.zeros(values.shape)
     for k in range(values.shape[1]):

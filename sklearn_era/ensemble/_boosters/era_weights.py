@@ -2,8 +2,8 @@
 
     q_j <- q_j exp(eta loss_j) / sum_i q_i exp(eta loss_i),    q_j = 1 / M at first.
 
-Rows are multiplied by ``M q_j``, whose mean over eras is 1. It is stored as a
-logarithm, so that an era can recover from a weight that underflows.
+Rows' weights are multiplied by ``M q_j``, whose mean over eras is 1. Its logarithm is
+stored, so that an era can recover from a weight that underflows.
 """
 
 from typing import Any
@@ -26,7 +26,7 @@ FITTED_WEIGHTS = ("_weighted_eras", "_era_weights", "_era_log_weights")
 
 
 class MovingEraWeights:
-    """The weights of all eras in a fit; an era keeps its own if no row has weight."""
+    """The weights of eras in a fit; an era without weight in its rows keeps its own."""
 
     def __init__(
         self, eras: EncodedEras, step_size: float, exchange: Exchange = ALONE,
@@ -42,9 +42,7 @@ class MovingEraWeights:
         self._constants = np.zeros(n_eras)
 
     def base_weights(self, sample_weight: Array) -> Array:
-        """Return the weights of rows without the factors of eras: a copy of
-        `sample_weight`, made at the first call.
-        """
+        """Return `sample_weight` as at the first call, without the factors of eras."""
         if self._base is None:
             self._base = sample_weight.copy()
         return self._base
@@ -75,7 +73,7 @@ class MovingEraWeights:
         self, loss: BaseLoss, y: Array, raw: Array, base: Array
     ) -> tuple[Array, NDArray[np.bool_]]:
         """Return each era's mean loss, 0 without weight, and whether the era has
-        weight. Constants that losses omit are added, or large counts would seem to lose
+        weight. Add the constants that losses omit, or large counts would seem to lose
         least.
         """
         if self._totals is None:
@@ -90,7 +88,7 @@ class MovingEraWeights:
         return means, has_weight
 
     def _sums(self, *values: Array) -> Array:
-        """Return the sums of each of `values` by era, over all processes."""
+        """Return, for each of the arrays, its sums by era over all processes."""
         codes, n_eras = self._eras.codes, self._eras.labels.size
         sums = [np.bincount(codes, each, n_eras) for each in values]
         return self._exchange.sum(np.stack(sums))
@@ -108,7 +106,7 @@ def next_log_weights(
 
 
 def is_reweighted(estimator: BaseEstimator) -> bool:
-    """Return whether iterations update the weights of eras, as Group DRO does; with a
+    """Return whether weights of eras change in each iteration, as in Group DRO; with a
     step size of 0, only if a warm start continues with earlier weights.
     """
     weighting = estimator.era_weighting
@@ -119,8 +117,8 @@ def is_reweighted(estimator: BaseEstimator) -> bool:
 def weigh_rows(
     estimator: BaseEstimator, eras: EncodedEras, sample_weight: Array | None
 ) -> Array | None:
-    """Return rows' weights times fixed weights of eras, if any. Where eras' weights
-    change in each iteration, return a copy of rows' weights, to be updated in place.
+    """Return rows' weights times the fixed weights of their eras, if any. If eras'
+    weights change by iteration, return a copy of rows' weights, to be updated in place.
     """
     state, is_moved = estimator._fit_state, is_reweighted(estimator)
     if not (is_moved or is_fixed(estimator.era_weighting)):
@@ -141,8 +139,8 @@ def begin_era_weights(
     estimator: BaseEstimator, eras: EncodedEras | None, is_warm: bool,
     exchange: Exchange,
 ) -> MovingEraWeights | None:  # fmt: skip
-    """Start the record of eras' weights in the estimator; return the object that
-    updates them in each iteration, or None if they are fixed.
+    """Begin the estimator's record of eras' weights; return the object that updates
+    them, or None if they are fixed. Raise ValueError if a warm start has other eras.
     """
     reached = estimator.__dict__.get("_era_log_weights") if is_warm else None
     known = estimator.__dict__.get("_weighted_eras")
@@ -182,13 +180,13 @@ def begin_era_weights(
 
 
 def _by_iteration(rows: Array, n_iter: int) -> Array:
-    """Return the eras' factors by iteration; the last row serves all further ones."""
+    """Return eras' factors for `n_iter` iterations, with the last row repeated."""
     n_missing = max(0, n_iter - len(rows))
     return np.concatenate([rows[:n_iter], np.repeat(rows[-1:], n_missing, axis=0)])
 
 
 def weights_by_label(estimator: BaseEstimator) -> dict[Any, Array]:
-    """Return, by era label, the factor of the era's rows in each iteration."""
+    """Return a dict from labels of eras to the factors of their rows by iteration."""
     if not hasattr(estimator, "_era_weights"):
         raise AttributeError(
             f"{type(estimator).__name__} has era_weights_ after a fit with "

@@ -1,4 +1,4 @@
-"""Intercepts of groups beside times, shrunk to 0: the intercept of a new group."""
+"""Intercepts of groups beside times; they are shrunk to 0, the value of new groups."""
 
 from typing import Any
 
@@ -41,7 +41,7 @@ class GroupIntercepts:
         self, estimator: BaseEstimator, y: Array, raw: Array, sample_weight: Any,
         raw_val: NDArray[Any] | None,
     ) -> None:  # fmt: skip
-        """Update an estimator's intercepts, and add the changes to raw predictions."""
+        """Update an estimator's intercepts; add the changes to `raw` and `raw_val`."""
         if len(estimator._predictors) < self._start:
             return
         series = values_of_eras(
@@ -61,7 +61,7 @@ class GroupIntercepts:
 
 
 def group_steps(estimator: BaseEstimator, groups: EncodedEras) -> Array:
-    """Return the intercept of each row's group; 0 for a group that is new."""
+    """Return the intercept of each row's group, (n_rows, n_outputs); 0 if new."""
     return _of_groups(estimator, groups.labels)[groups.codes]
 
 

@@ -51,8 +51,8 @@ def split_rows_of_eras(
     eras: EncodedEras, *, validation_fraction: float | int, validation_eras: str | None,
     stratify: NDArray[Any] | None, random_state: int,
 ) -> tuple[NDArray[np.intp], NDArray[np.intp]]:  # fmt: skip
-    """Return the training and validation rows of early stopping. `validation_fraction`
-    is a share or a number of the eras; with ``validation_eras=None``, of the rows.
+    """Return indices of training and validation rows. `validation_fraction` is a share
+    or number of eras (of rows if ``validation_eras=None``); ValueError if it is all.
     """
     n_eras = eras.labels.size
     if validation_eras is None or n_eras == 1:
@@ -82,7 +82,7 @@ def split_arrays(
     X: Table, y: ArrayLike, *sample_weight: Any, train: NDArray[np.intp],
     validation: NDArray[np.intp],
 ) -> list[Any]:  # fmt: skip
-    """Return the training rows and the validation rows of each array in turn."""
+    """Return the training and validation rows of each array; check their weights."""
     for weights in sample_weight:
         for indices, of_part in ((validation, "holds out"), (train, "leaves to train")):
             if not weights[indices].any():
@@ -95,7 +95,7 @@ def split_arrays(
 
 
 def no_weight(of_part: str) -> ValueError:
-    """Return the error for weights that are all 0 in the rows that `of_part` names."""
+    """Return the error for weights of 0 in the part of rows named by `of_part`."""
     return ValueError(
         f"sample_weight is 0 in all rows that early stopping {of_part}: change "
         "validation_eras or validation_fraction, pass X_val and y_val, or set "
@@ -107,7 +107,7 @@ def check_rows_left(
     eras: EncodedEras, train: NDArray[np.intp], validation_fraction: float | int,
     min_samples_per_era: float,
 ) -> None:  # fmt: skip
-    """Raise ValueError if random validation rows leave an era too few rows to split."""
+    """Raise ValueError if an era has too few rows left in `train` to be split."""
     left = np.bincount(eras.codes[train], minlength=eras.labels.size)
     for j in np.flatnonzero(left < 2 * min_rows_of_side(min_samples_per_era, left)):
         raise ValueError(

@@ -105,7 +105,7 @@ class EraFitMixin(InterceptUpdatesMixin, EraScoringMixin):
             Validation rows for early stopping. In a `Pipeline`,
             ``transform_input=["X_val"]`` transforms them as `X`.
         y_val, sample_weight_val : array-like of shape (n_val,), default=None
-            Their target values and weights.
+            Target values and weights of the validation rows.
         eras_val : array-like of shape (n_val,), default=None
             Era of each row of `X_val`, passed to a `scoring` that takes eras: a scorer
             of :func:`sklearn_era.metrics.make_era_scorer`, a callable
@@ -120,14 +120,15 @@ class EraFitMixin(InterceptUpdatesMixin, EraScoringMixin):
         Raises
         ------
         ValueError
-            If `eras` is missing and `split_criterion` needs it; if `eras` or `eras_val`
-            has the wrong length or missing labels; if too many eras have too few
-            training rows; if early stopping would hold out all eras; if a blend has
-            unknown names or no positive weight; if ``Invariant(statistic="ratio")``
-            gets a target other than 0 and 1; if `warm_start` gets other columns,
-            categories or classes than before; if `X` is a `BinnedDataset` with another
-            `max_bins`, or `y`, `sample_weight` or `eras` are passed with it; if rows
-            have weights, or hessians that vary, for standard deviations.
+            If `eras` is missing and a parameter needs it; if `eras` or `eras_val` has
+            the wrong length or missing labels; if too many eras have too few training
+            rows; if early stopping would hold out all eras; if a blend has unknown
+            names or no positive weight; if ``Invariant(statistic="ratio")`` gets a
+            target other than 0 and 1; if `warm_start` gets other columns, categories or
+            classes than before; if `X` is a `BinnedDataset` with another `max_bins`, or
+            `y`, `sample_weight` or `eras` are passed with it; if
+            ``TimeRobust(impurity="standard_deviation")`` gets weights, or a loss whose
+            hessians vary.
 
         Warns
         -----
@@ -171,8 +172,8 @@ class EraFitMixin(InterceptUpdatesMixin, EraScoringMixin):
     def _check_eras(
         self, eras: Any, X: Any, eras_val: Any, X_val: Any
     ) -> tuple[EncodedEras | None, NDArray[Any] | None]:
-        """Check and return `eras` and `eras_val`; store the criterion plan, the
-        penalties and the held-out eras in the state of the fit.
+        """Return `eras`, encoded, and `eras_val`, both checked. Store the criterion
+        plan, the penalties and the rule for held-out eras in the state of the fit.
         """
         state = self._fit_state
         if state.previous is not None:
@@ -204,7 +205,7 @@ class EraFitMixin(InterceptUpdatesMixin, EraScoringMixin):
     def _weigh_eras(
         self, eras: EncodedEras | None, sample_weight: Array | None
     ) -> Array | None:
-        """Return rows' weights times their eras' fixed weights; see `weigh_rows`."""
+        """Check rows' weights; return them times eras' fixed weights (`weigh_rows`)."""
         check_weights(self, sample_weight)
         if sample_weight is not None:
             sums = self._exchange.sum_of(sample_weight.sum(), sample_weight.size)
@@ -214,8 +215,8 @@ class EraFitMixin(InterceptUpdatesMixin, EraScoringMixin):
     def _hold_out_eras(
         self, eras: EncodedEras | None, stratify: NDArray[Any] | None
     ) -> tuple[EncodedEras | None, NDArray[Any] | None, Callable[..., list[Any]]]:
-        """Return eras of training and of held-out rows, and a function that splits
-        arrays accordingly; set `validation_eras_`.
+        """Return eras of training rows, labels of eras of held-out rows, and a function
+        that splits arrays in the same way; set `validation_eras_`.
         """
         if eras is None:
             return None, None, train_test_split
@@ -254,7 +255,7 @@ class EraFitMixin(InterceptUpdatesMixin, EraScoringMixin):
         sample_weight: NDArray[Any] | None,
     ) -> None:  # fmt: skip
         """Store the era splitter in the state of the fit, or None for scikit-learn's.
-        Raise ValueError, or warn, if there are too few eras for the criterion.
+        Raise ValueError if too many eras are too small; warn of a single era.
         """
         state, plan = self._fit_state, self._fit_state.plan
         state.training_eras, state.target = eras, (y, sample_weight, eras)
@@ -331,7 +332,7 @@ class EraFitMixin(InterceptUpdatesMixin, EraScoringMixin):
         self, *, X_binned: NDArray[np.uint8], gradients: NDArray[np.float32],
         hessians: NDArray[np.float32], interaction_cst: Any, **parameters: Any,
     ) -> Grower:  # fmt: skip
-        """Return a tree's grower: scikit-learn's, unless there is an era splitter."""
+        """Return the next tree's grower: symmetric, with eras, or scikit-learn's."""
         state, is_drawn = self._fit_state, self.colsample_bytree < 1
         parameters["interaction_cst"] = draw_tree_features(
             self._feature_subsample_rng, self._n_features, self.colsample_bytree,

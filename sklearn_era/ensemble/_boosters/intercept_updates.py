@@ -1,4 +1,4 @@
-"""The intercepts of eras whose labels arrive after the fit."""
+"""Updates of a fitted booster's intercepts by rows that arrive after the fit."""
 
 from typing import Any
 
@@ -36,9 +36,8 @@ class InterceptUpdatesMixin(gradient_boosting.BaseHistGradientBoosting):
 
     @property
     def era_intercepts_(self) -> dict[Any, Any]:
-        """Intercepts of training eras, in a dict by label; after a fit with
-        `era_effects`. Eras of two columns have two such dicts, ``{"times": ...,
-        "groups": ...}``.
+        """Dict of intercepts by training era, or with eras of two columns a dict of
+        two, ``{"times": ..., "groups": ...}``; AttributeError without `era_effects`.
         """
         if not hasattr(self, "_era_intercepts"):
             raise AttributeError(
@@ -52,7 +51,7 @@ class InterceptUpdatesMixin(gradient_boosting.BaseHistGradientBoosting):
         return {"times": times, "groups": groups}
 
     def _keep_held_out(self, eras: EncodedEras, y: Any, weights: Any = None) -> None:
-        """Keep held-out rows of the last eras, by which `finish` updates intercepts."""
+        """If the last eras are held out, keep their rows to update intercepts by."""
         effects, state = intercepts_of(self), self._fit_state
         is_last = state.validation_eras == "last" and hasattr(self, "validation_eras_")
         if effects is not None and effects._is_ordered and is_last:

@@ -29,7 +29,7 @@ _MOST_GUESSED = 50
 
 def in_eras(estimator: BaseEstimator, X: Table, eras: Eras | None) -> Any:
     """Return an estimator, perhaps a copy, that predicts the rows X in the given eras:
-    a known era has its own intercept, any later era the forecast for its horizon.
+    by an era's own intercept if it is known, else by the forecast for its horizon.
     """
     # During a fit, raw predictions already include the intercepts of their rows.
     if getattr(estimator, "_in_fit", False):
@@ -95,7 +95,7 @@ def read_as_fitted(estimator: BaseEstimator, eras: Eras, X: Table) -> EncodedEra
 
 
 def _predictor_of(estimator: BaseEstimator, X: Table, steps: Any) -> Any:
-    """Return a copy whose raw predictions are always those of X, plus `steps`."""
+    """Return a copy of an estimator with fixed raw predictions: of X, plus `steps`."""
     copied = object.__new__(type(estimator))
     copied.__dict__.update(vars(estimator))
     copied.__dict__.pop("_group_labels", None)  # which X would be read for once more
@@ -119,9 +119,7 @@ def _warn_of_misspelt(unknown: list[Any], known: list[Any]) -> None:
 
 
 def guess_labels(unknown: list[str], known: list[str]) -> dict[str, str]:
-    """Return a dict: for each unknown label that resembles a known one with the same
-    numbers, this known label.
-    """
+    """Return a dict from unknown labels to similar known labels with equal numbers."""
     by_numbers: dict[tuple[str, ...], dict[str, str]] = {}
     for label in known:
         digits, text = _simplify(label)

@@ -65,7 +65,7 @@ def empirical_bayes_factors(
 def leaf_factors(
     values: Array, H: Array, s2: float, exchange: Exchange = ALONE
 ) -> Array:
-    """Return the factor that shrinks each leaf; `values` and `H` are by leaf, era."""
+    """Return each leaf's shrinkage factor; `values` and `H` are (n_leaves, n_eras)."""
     total = exchange.sum(H.sum(axis=1))
     share = np.divide(H, total[:, None], out=np.zeros(H.shape), where=H > 0)
     by_era = np.stack([share * values, H > 0, H * share, share**2])

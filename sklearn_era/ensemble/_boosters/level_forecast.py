@@ -1,7 +1,7 @@
-"""The level that values of eras follow, and its forecast: equations of `Intercepts`.
+"""The level that values of eras follow, and its forecast (equations in `Intercepts`).
 
 The prior of the constants c is flat, which makes the likelihood the restricted one.
-"Steps" are a, which decay with phi.
+"Steps" are the values a_j, which decay by phi.
 """
 
 from collections.abc import Callable
@@ -104,8 +104,8 @@ def forecast_levels(paths: Array, horizon: NDArray[np.integer]) -> Array:
 
 
 def fit_level(series: Series) -> Level:
-    """Return the likeliest level on a grid, or `Level()` (no level) if this is hardly
-    less likely.
+    """Return the likeliest level on a grid; return `Level()`, no level, if it is hardly
+    less likely, or if eras are few.
     """
     values, _, groups = series
     known = series.is_known
@@ -137,7 +137,7 @@ def fit_level(series: Series) -> Level:
 
 
 def _climb(height: Callable[[Place], float], place: Place) -> Place:
-    """Climb along the grid's axes from a place; return the local maximum."""
+    """Return the local maximum of `height` reached from `place` along grid axes."""
     while True:
         steps = [
             (*place[:axis], place[axis] + step, *place[axis + 1 :])
@@ -153,8 +153,8 @@ def _climb(height: Callable[[Place], float], place: Place) -> Place:
 
 def estimate_level(series: Series, level: Level) -> Estimate:
     """Return the estimate of a level by a series, with its restricted likelihood. The
-    precision A of steps a is tridiagonal: with weights W the inverse of the covariance,
-    ``W - W (A + W)^-1 W``, takes O(n_eras) per column.
+    precision A of steps a is tridiagonal, so that the inverse of the covariance,
+    ``W - W (A + W)^-1 W`` with weights W, takes O(n_eras) per column.
     """
     values, variances, groups = series
     phi, q, tau2, trend = level
@@ -212,7 +212,7 @@ def forecasts_gain(series: Series, level: Level) -> bool:
 
 
 def forecast_errors(series: Series, level: Level) -> Array:
-    """Return each value less its forecast from earlier values, by the Kalman filter."""
+    """Return each value minus its forecast from earlier values, by a Kalman filter."""
     values, variances, groups = series
     known = series.is_known
     phi, q, tau2, trend = level

@@ -18,7 +18,7 @@ decision : ndarray of shape (n_samples,) or (n_samples, n_classes)
     The raw predictions; one column per class if there are more than two."""
 _STAGES = """\
 stages : iterator of ndarray of shape (n_samples,){}
-    The {}, an array an iteration."""
+    The {}, one array per iteration."""
 
 
 class EraPredictionMixin(gradient_boosting.BaseHistGradientBoosting):
@@ -47,8 +47,8 @@ class EraPredictionMixin(gradient_boosting.BaseHistGradientBoosting):
     `era_effects`. Rows of a training era get its intercept. All others, and all rows
     without `eras`, get the forecast; with ``Intercepts(forecast="auto")``, for as many
     eras ahead as numbers and dates show. Unknown labels that resemble a known one raise
-    a warning. After a fit to two named columns, times and groups, rows of an X that has
-    both are of these eras without `eras`, too.""",
+    a warning. After a fit to two named columns, times and groups, `eras` may be left
+    out if X has both.""",
     )
     def predict(self, X: Table, *, eras: Eras | None = None) -> NDArray[Any]:
         return super(EraPredictionMixin, in_eras(self, X, eras)).predict(X)

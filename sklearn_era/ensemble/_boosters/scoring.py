@@ -16,7 +16,7 @@ class EraScoringMixin(gradient_boosting.BaseHistGradientBoosting):
     _scorer: Any
 
     def _get_small_trainset(self, X_binned_train, y_train, sample_weight_train, seed):
-        """Return rows to score in training: of whole eras, if the scorer takes eras."""
+        """Return training rows to score: of whole eras, if the scorer takes eras."""
         state = getattr(self, "_fit_state", None)  # None if called out of a fit
         asked_for = self._asked_for_eras() if state else None
         rows = asked_for.draw_training_rows(seed) if asked_for else None

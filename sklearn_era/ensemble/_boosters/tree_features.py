@@ -17,8 +17,8 @@ def draw_tree_features(
     interaction_cst: list[set[int]] | None,
     penalties: NDArray[np.float64] | None = None,
 ) -> list[set[int]] | list[frozenset[int]] | None:  # fmt: skip
-    """Draw the features of a tree; return them as interaction constraints, as
-    scikit-learn's grower then builds no other histograms. Features are numbered as in
+    """Draw the features of a tree; return them as interaction constraints, with which
+    scikit-learn's grower builds no other histograms. Features are numbered as in
     scikit-learn's training, categorical ones first; a penalty of 1 or more excludes a
     feature. If all features are drawn, the generator is not used.
     """
@@ -45,7 +45,7 @@ def draw_tree_features(
 
 class SortedFeaturesGrower(TreeGrower):
     """scikit-learn's grower, with the allowed features of a node in ascending order;
-    else the order of hash tables would decide ties and what `max_features` draws.
+    else the order of hash tables would decide ties and the draws by `max_features`.
     """
 
     def _compute_best_split_and_push(self, node: Any) -> None:
@@ -55,7 +55,7 @@ class SortedFeaturesGrower(TreeGrower):
 
 
 def warn_if_interaction_sets_moved(booster: BaseEstimator) -> None:
-    """Warn if scikit-learn reads `interaction_cst` as numbers of other columns."""
+    """Warn if `interaction_cst` numbers features in another order than X's columns."""
     columns = column_of_feature(booster)
     is_moved = (np.diff(columns) < 0).any()
     if is_moved and not isinstance(booster.interaction_cst, str | None):

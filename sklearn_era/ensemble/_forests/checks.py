@@ -18,7 +18,7 @@ from .._warm_start import PreviousFit
 def describe_draws(
     forest: BaseEstimator, n_samples: int, era_columns: list[EncodedEras]
 ) -> str:
-    """Return a digest of all that the draws of rows depend on, except the seed."""
+    """Return a digest of everything that determines draws of rows, except the seed."""
     parameters = (forest.bootstrap, forest.max_samples, forest.random_segments)
     digest = hashlib.sha256(repr((n_samples, parameters)).encode())
     for eras in era_columns:
@@ -27,7 +27,7 @@ def describe_draws(
 
 
 def check_warm_start(forest: BaseEstimator) -> PreviousFit | None:
-    """Return the fit that a warm start continues, or None if there is no such fit."""
+    """Return the fit that a warm start continues, or None; check `n_estimators`."""
     if not (forest.warm_start and hasattr(forest, "_predictors")):
         return None
     n_grown = len(forest._predictors)
@@ -73,7 +73,7 @@ def check_forest_eras(
 def what_trees_draw(
     forest: BaseEstimator, n_samples: int, era_columns: list[EncodedEras]
 ) -> tuple[str, list[int]]:
-    """Return what trees draw from, and how many there are by each column of eras."""
+    """Return the name of the units that trees draw, and their number per era column."""
     if forest.bootstrap == "within_eras":
         return "rows of the largest era", [int(x.counts.max()) for x in era_columns]
     if forest.bootstrap == "whole_eras":
@@ -84,7 +84,7 @@ def what_trees_draw(
 def check_bootstrap(
     forest: BaseEstimator, n_samples: int, era_columns: list[EncodedEras]
 ) -> None:
-    """Raise ValueError for a too large `max_samples`, or options that need draws."""
+    """Raise ValueError if `max_samples` is too large or an option needs a bootstrap."""
     if forest.bootstrap is False:
         for name in ("oob_score", "max_samples"):
             value = getattr(forest, name)

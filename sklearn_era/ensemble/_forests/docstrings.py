@@ -161,7 +161,7 @@ _REGRESSOR = dict.fromkeys(_CLASSIFIER, "") | {
 
 
 def forest_docstring(kind: str) -> str:
-    """Return the docstring of a forest."""
+    """Return the docstring of a forest: the "regressor", or else the classifier."""
     words = _REGRESSOR if kind == "regressor" else _CLASSIFIER
     own = ("split_criterion", "min_impurity_decrease", "n_jobs")
     shared = [k for k, row in PARAMETERS.items() if row.is_of_forests and k not in own]

@@ -65,7 +65,7 @@ class _ForestMixin(EraEstimatorMixin, ForestFitMixin):
     def feature_importances_(self) -> Array:
         """Share of each feature in the gains of splits, averaged over trees.
 
-        A loss counts as no gain. All are 0 if no tree has a split.
+        A negative gain counts as 0. All shares are 0 if no tree has a split.
         """
         check_is_fitted(self)
         gains = [gains_by_column(self, trees) for trees in self._predictors]
@@ -186,13 +186,13 @@ class EraForestClassifier(
         """Return the trees of a class, as a fitted forest that predicts its proportion.
 
         For tools that read scikit-learn's histogram gradient boosting regressors, such
-        as SHAP, and for `sklearn_era.interop`. They would take a classifier's sums over
-        trees for log-odds.
+        as SHAP, and for `sklearn_era.interop`. From a classifier, these tools would
+        take sums over trees for log-odds.
 
         Parameters
         ----------
         label : object, default=None
-            The class; with two classes, the second by default.
+            The class. With two classes, None is the second.
 
         Returns
         -------
@@ -203,8 +203,8 @@ class EraForestClassifier(
         Raises
         ------
         ValueError, sklearn.exceptions.NotFittedError
-            If there is no such class, `label` is missing and there are not two, or the
-            forest is not fitted.
+            If `label` is not a class, or None although there are not two classes; if
+            the forest is not fitted.
 
         Examples
         --------
@@ -231,7 +231,7 @@ class EraForestClassifier(
         return self.classes_[self._probabilities(raw).argmax(axis=1)]
 
     def _probabilities(self, raw: NDArray[Any]) -> Array:
-        """Return probabilities, from raw predictions of all classes or the second."""
+        """Return probabilities of classes, from raw values of all or of the second."""
         if self.classes_.size == 1:
             return np.ones((raw.shape[0], 1))
         # Rounding may lift a mean of proportions above 1.

@@ -72,9 +72,9 @@ class ForestFitMixin(IterationMixin, OutOfBagMixin):
             need not be in order. The eras of several columns are their combinations,
             tuples in the order of the columns. Strings name columns of the data frame
             X, which are then no features. Required unless `split_criterion="gain"` and
-            rows are drawn regardless of eras. With a dict of labels, such as those of
-            weeks, months and quarters, each tree compares the eras of a random one.
-            Scores and importances by era are for the first.
+            rows are drawn regardless of eras. With a dict of several labels, such as
+            week, month and quarter, each tree compares eras by one of them, drawn at
+            random. Scores and importances by era use the first.
 
         Returns
         -------
@@ -122,8 +122,8 @@ class ForestFitMixin(IterationMixin, OutOfBagMixin):
     def _prepare(
         self, X: Any, y: Any, sample_weight: Any, eras: Eras | None, n_threads: int
     ) -> tuple[TrainingSet, Array]:
-        """Check, encode and bin what ``fit`` gets; return the training set, and the
-        encoded `y`.
+        """Check, encode and bin the arguments of ``fit``; return the training set, and
+        the encoded `y`.
         """
         self._fit_state.previous = previous = check_warm_start(self)
         plan = CriterionPlan.from_estimator(self)

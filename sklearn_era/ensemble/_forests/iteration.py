@@ -36,8 +36,8 @@ class IterationMixin(gradient_boosting.BaseHistGradientBoosting):
     def _draw(
         self, training: TrainingSet, iteration: int
     ) -> tuple[np.random.Generator, TreeRows]:
-        """Return an iteration's random generator and rows; both depend on the seed and
-        the iteration's number alone.
+        """Return an iteration's random generator and drawn rows. Both depend only on
+        the seed and the number of the iteration.
         """
         rng = np.random.default_rng([self._forest_seed, iteration])
         eras = None
@@ -54,7 +54,7 @@ class IterationMixin(gradient_boosting.BaseHistGradientBoosting):
     def _grow_iteration(
         self, training: TrainingSet, iteration: int, n_threads: int, n_workers: int
     ) -> list[TreePredictor]:
-        """Return a tree for each output, grown on drawn rows, in one of `n_workers`."""
+        """Return a tree per output, grown on drawn rows by one of `n_workers`."""
         n_threads //= n_workers
         rng, drawn = self._draw(training, iteration)
         targets, sample_weight = training.targets, training.sample_weight
@@ -139,8 +139,8 @@ def _node_means(
     target: Array, sample_weight: Array | None, mean: float, l2_regularization: float,
     n_threads: int,
 ) -> Array:  # fmt: skip
-    """Return ``(sum(w y) + l2 mean) / (sum(w) + l2)`` of each node, or `mean` if it has
-    no weight. In double precision, proportions in pure leaves are exactly 0 or 1.
+    """Return ``(sum(w y) + l2 mean) / (sum(w) + l2)`` of each node; `mean` for nodes
+    without weight. In double precision, proportions in pure leaves are exactly 0 or 1.
     """
     nodes = predictor.nodes
     leaves = leaf_indices(predictor).predict_binned(

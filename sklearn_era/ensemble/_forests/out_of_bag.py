@@ -22,8 +22,8 @@ class OutOfBagMixin(gradient_boosting.BaseHistGradientBoosting):
             self.__dict__.pop(f"oob_{name}_", None)
 
     def _score_out_of_bag(self, training: Any, n_threads: int) -> None:
-        """Set the attributes ``oob_...``: predictions of rows by the trees that did not
-        draw them, and their scores.
+        """With `oob_score`, set the attributes ``oob_...``: predictions of rows by the
+        trees that did not draw them, and scores of these predictions.
         """
         if not self.oob_score:
             return
@@ -74,7 +74,7 @@ class OutOfBagMixin(gradient_boosting.BaseHistGradientBoosting):
     def _predict_left_out(
         self, training: Any, iteration: int
     ) -> tuple[NDArray[np.bool_], Array]:
-        """Return which rows an iteration did not draw, and its predictions for them."""
+        """Return a mask of the rows not drawn in an iteration, and its predictions."""
         _, drawn = self._draw(training, iteration)
         is_left_out = np.ones(training.X_binned.shape[0], dtype=bool)
         is_left_out[drawn.rows] = False
@@ -89,7 +89,7 @@ class OutOfBagMixin(gradient_boosting.BaseHistGradientBoosting):
     def _out_of_bag_classes(
         self, training: Any, means: Array, is_known: NDArray[np.bool_]
     ) -> tuple[NDArray[Any], NDArray[Any]]:
-        """Return rows' classes, known and predicted; set `oob_decision_function_`."""
+        """Return rows' true and predicted classes; set `oob_decision_function_`."""
         probabilities = np.full((means.shape[0], self.classes_.size), np.nan)
         probabilities[is_known] = self._probabilities(means[is_known])
         self.oob_decision_function_ = probabilities

@@ -36,7 +36,7 @@ class TimeRobustForestRegressor(EraForestRegressor):
     one with the smallest variance on average over eras. The package's regressor, which
     fails to fit in version 0.1.14, ranks splits by standard deviations times rows. For
     your own data, begin with ``EraForestRegressor(split_criterion="time_robust")``,
-    whose defaults end no tree for lack of an era.
+    whose trees do not end where a node lacks an era.
 
     Parameters and attributes are those of :class:`EraForestRegressor`; the defaults
     that differ are
@@ -73,8 +73,8 @@ class InvariantForestRegressor(EraForestRegressor):
 
     Trees penalise splits whose effect differs between eras, draw rows within each era,
     and consider all features at each split. For your own data, begin with
-    ``EraForestRegressor(split_criterion="invariant")``, whose defaults end no tree for
-    lack of an era.
+    ``EraForestRegressor(split_criterion="invariant")``, whose trees do not end where a
+    node lacks an era.
 
     Parameters and attributes are those of :class:`EraForestRegressor`; the defaults
     that differ are ``n_estimators=50``,
@@ -97,14 +97,14 @@ class InvariantForestClassifier(EraForestClassifier):
 
     As :class:`InvariantForestRegressor`, with the paper's penalty for classes: the
     variation over eras of the ratio of the shares of positive and negative rows that go
-    left. This compares two classes; for more, pass
+    left. This penalty compares two classes; for more classes, pass
     ``split_criterion=Invariant(penalty=10.0, rule="every_era")``. For your own data,
     begin with ``EraForestClassifier(split_criterion="invariant")``.
 
     Parameters and attributes are those of :class:`EraForestClassifier`, with the
     defaults of :class:`InvariantForestRegressor` except ``penalty=5.0`` and
-    ``statistic="ratio"`` of the criterion. This corresponds to 10 in the paper, whose
-    impurity is twice the squared error.
+    ``statistic="ratio"`` of the criterion. A penalty of 5 corresponds to 10 in the
+    paper, whose impurity is twice the squared error.
     """
 
     __init__ = stores_parameters(

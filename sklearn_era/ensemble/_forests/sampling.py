@@ -26,8 +26,8 @@ class TreeRows(NamedTuple):
 def encode_era_columns(
     eras: Eras, X: Table, era_order: EraOrder = "auto"
 ) -> list[EncodedEras]:
-    """Return a list of the checked and encoded eras of ``fit``: an entry for each key
-    of a dict. If `era_order` is a pair, it has only the times, which hold the groups.
+    """Return the checked and encoded eras of ``fit`` in a list, one entry per key of a
+    dict. If `era_order` is a pair, the entry is the times, with the groups as `groups`.
     """
     if isinstance(eras, EncodedEras):  # from a `BinnedDataset`, checked before
         return [eras]
