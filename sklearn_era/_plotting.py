@@ -82,8 +82,8 @@ def label_rows(ax: Any, texts: Sequence[str]) -> None:
 
 
 def legend_above(ax: Axes, low: float, high: float) -> None:
-    """Draw a legend above what lies between `low` and `high`, and extend the vertical
-    axis, also of all axes that share it, to make room.
+    """Draw a legend above the values from `low` to `high`. Extend the vertical axis,
+    also of all axes that share it, to make room.
     """
     n_entries = len(ax.get_legend_handles_labels()[0])
     ax.figure.figure.draw_without_rendering()  # which lays out the figure

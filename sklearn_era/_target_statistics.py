@@ -94,8 +94,8 @@ def _by_earlier_eras(
 def effects_elsewhere(
     categories: Ints, eras: Ints, y: Array, weights: Array, n_categories: int
 ) -> tuple[Array, Array]:
-    """Return each category's effect on y, whose weighted mean must be 0, and each row's
-    effect of its category in all other eras, NaN if it is in no other.
+    """Return each category's effect on y, whose weighted mean must be 0; and for each
+    row its category's effect in all other eras, NaN if no other era has the category.
     """
     cells = cells_of(categories, eras, y[np.newaxis], weights)
     *_, (_, _, noise, between, of_effects) = _variances(cells, 0)
