@@ -124,7 +124,7 @@ class IterationThreads:
         return self._n
 
     def _choose(self, now: float, seconds: float, pace: float, is_busy: bool) -> None:
-        """Begin or end a trial of another number of threads, by their pace."""
+        """Begin or end a trial of more or fewer threads, by seconds per iteration."""
         if self._before is not None:
             n, pace_before, seconds_before = self._before
             is_more, is_faster = self._n > n, pace < pace_before

@@ -326,8 +326,8 @@ def make_eras(frame: pd.DataFrame, names: Sequence[str], table: TableFile) -> An
 
 
 def era_columns_of(estimator: Any, metadata: Any) -> list[Any]:
-    """Return the names of columns of eras that change predictions: none, the fit's one
-    (None if the model lacks its name), or those of times and of groups.
+    """Return the names of columns of eras that change predictions: [], the fit's column
+    (None if the model lacks its name), or the columns of times and of groups.
     """
     if (pair := vars(estimator).get("_pair")) is not None:
         order, names = pair

@@ -75,7 +75,7 @@ def to_sklearn(
         with `model`. Callbacks, metadata requests and all other parameters are left
         out. A forest becomes a regressor with an iteration per tree; fitted again, it
         would be boosted. An average becomes a vote with the same weights, and with
-        numbered classes in its members. The vote takes no eras, and predicts new ones.
+        numbered classes in its members. The vote takes no eras: it predicts new eras.
 
     Raises
     ------

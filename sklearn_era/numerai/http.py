@@ -236,8 +236,8 @@ class Http:
 
 
 def _started(call: Callable[[], _T]) -> Future[_T]:
-    """Start a call in a thread, and return its future. The caller need not wait for the
-    call to end: a socket's own timeout starts again with every byte.
+    """Start a call in a thread, and return its future. Its caller may give up waiting,
+    which a socket's own timeout does not allow: it starts again with every byte.
     """
     outcome: Future[_T] = Future()
 

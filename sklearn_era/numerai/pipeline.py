@@ -113,7 +113,7 @@ class Run:
                 self.failures.append((what, error))
 
     def _patiently(self, attempt: Callable[[], Any]) -> Any:
-        """Return the result of `attempt`; repeat it until the deadline if it fails."""
+        """Return the result of `attempt`; retry passing failures until the deadline."""
         last = ""
         while True:
             try:

@@ -2,7 +2,7 @@
 
 If the validation file has enough eras with targets after the training and the purge,
 the submitted fits are scored on them ("hold-out"). Otherwise the training settings are
-scored ("walk-forward"): on each fold of eras, fits to the eras before it and the purge.
+scored ("walk-forward"): each fold of eras by fits to eras that end a purge before it.
 """
 
 from collections.abc import Callable, Iterator, Sequence
