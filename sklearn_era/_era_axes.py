@@ -103,8 +103,8 @@ def read_known(
 
 
 def read_again(model: BaseEstimator, eras: Eras, X: Table) -> tuple[Any, EncodedEras]:
-    """Return labels and encoded labels of two columns, as the fit of the model read
-    them; columns with the names of the fit may come in either order.
+    """Return labels and encoded labels of two columns, read as in the model's fit.
+    Columns that have the names of the fit may come in either order.
     """
     order, names = (tuple(x) for x in model._pair)
     if isinstance(eras, EraColumns):

@@ -24,7 +24,7 @@ _SMALLEST_SIZE = 5.0  # of the labels of rows, in points
 
 
 def axes_or_new(ax: Axes | None, n_rows: int = 0) -> Any:
-    """Return `ax` or, if it is None, axes of a new figure, high enough for rows."""
+    """Return `ax` or, if it is None, axes of a new figure, high enough for `n_rows`."""
     pyplot = import_optional("matplotlib.pyplot", extra="plot")
     if ax is not None:
         return ax

@@ -286,7 +286,7 @@ def _restore_preprocessor(estimator: BaseEstimator) -> None:
 
 
 def _restore_bins(encoder: OrdinalEncoder, bins: tuple[Any, ...]) -> None:
-    """Set bins of categories. Older files list only those that share the last bin."""
+    """Set the bins of categories; older files list only categories of the last bin."""
     sizes = shared_bins.numbers_of_categories(encoder).tolist()
     for i, (size, given) in enumerate(zip(sizes, bins, strict=True)):
         if 0 < given.size < size and np.all(np.diff(given) > 0):

@@ -252,7 +252,7 @@ def _started(call: Callable[[], _T]) -> Future[_T]:
 
 
 def _is_foreign(record: logging.LogRecord) -> bool:
-    """Return whether a log record comes from a request that is not ours."""
+    """Return whether a log record comes from a request of other packages."""
     return threading.current_thread().name != _THREAD
 
 
