@@ -1,4 +1,4 @@
-"""How eras are passed: by keyword, as labels, columns of labels or names of columns."""
+"""The argument `eras` of fits: labels, columns of labels, or names of columns of X."""
 
 from collections.abc import Callable, Collection, Hashable
 from dataclasses import replace
@@ -67,8 +67,8 @@ def suggest_eras_keyword(sample_weight: ArrayLike | None, error: Exception) -> N
 
 
 def names_columns(eras: Any, X: Any, *, name: str = "eras", X_name: str = "X") -> bool:
-    """Return whether `eras` is the name of a column, or a list of names of the frame X.
-    Raise ValueError for names in another type, and for text that is neither.
+    """Return whether `eras` names columns of X, by a string or a list of strings. Raise
+    ValueError for names in another container, and for lists of no names or labels.
     """
     check_collected(X, X_name)
     columns = [*names_of_columns(X)]
@@ -107,7 +107,7 @@ def names_columns(eras: Any, X: Any, *, name: str = "eras", X_name: str = "X") -
 
 
 def _refuse_levels(given: list[Any], columns: list[Any], name: str) -> None:
-    """Raise ValueError if columns have names of several levels, and one is `given`."""
+    """Raise ValueError if columns have names of several levels and `given` has one."""
     levels = {x for x in columns if isinstance(x, tuple)}
     for x in given if levels else ():
         is_name = isinstance(x, tuple) and all(isinstance(y, Hashable) for y in x)
@@ -119,7 +119,7 @@ def _refuse_levels(given: list[Any], columns: list[Any], name: str) -> None:
 
 
 def _hint(name: str, X: Any, X_name: str) -> str:
-    """Return the end of a message on a name that no column has: where it may be."""
+    """Return a hint on a column that X lacks: an index level, or a similar name."""
     if name in getattr(getattr(X, "index", None), "names", ()):
         return f" {name!r} is a level of the index: pass {X_name}.reset_index(...)."
     return did_you_mean(name, [x for x in names_of_columns(X) if isinstance(x, str)])
@@ -153,7 +153,7 @@ def take_era_column(
 
 
 def without_eras(model: BaseEstimator, X: Table, eras: Eras | None) -> Any:
-    """Return X without its columns of eras, which predictions ignore."""
+    """Return X without the columns that `eras` names; raise ValueError for labels."""
     if eras is not None and not names_columns(eras, X):
         raise ValueError(
             f"The predictions of {type(model).__name__} take no eras: leave them out, "
@@ -196,8 +196,8 @@ def era_columns_in(model: BaseEstimator, X: Table, *, is_known: bool = False) ->
 
 
 def _refuse_places(model: Any, X: Any, eras: Any) -> None:
-    """Raise ValueError if a parameter counts columns that have other places once those
-    of eras are taken out of X.
+    """Raise ValueError if a parameter has indices of columns of X, and these change
+    when the columns that `eras` names are taken out of X.
     """
     columns = [*names_of_columns(X)]
     taken = [x for x in np.atleast_1d(eras).tolist() if x in columns]
@@ -212,8 +212,8 @@ def _refuse_places(model: Any, X: Any, eras: Any) -> None:
 
 
 def _places_in(parameter: str, value: Any, n_columns: int) -> list[int]:
-    """Return the places of columns in a parameter's value; all, if it has a value for
-    each column of X.
+    """Return the indices of columns in a parameter's value; all indices, if the value
+    has an entry for each column of X.
     """
     if parameter not in _BY_PLACE or not isinstance(value, Collection | np.ndarray):
         return []
@@ -230,7 +230,7 @@ def _places_in(parameter: str, value: Any, n_columns: int) -> list[int]:
 
 def _refuse_foreign(model: Any, known: Any, given: Any) -> None:
     """Raise TypeError for an argument that `fit` lacks. If another package has an
-    argument of this name, the message tells the name here.
+    argument of this name, the message gives the name in this package.
     """
     if any(x.kind is x.VAR_KEYWORD for x in known.values()):
         return
@@ -319,8 +319,8 @@ def warn_of_row_order(
 def encode_groups(
     eras: Eras, X: Any, X_name: str
 ) -> tuple[dict[Any, EncodedEras], EncodedEras]:
-    """Return a dict of encoded labels by column, each with one label for each group,
-    and the group of each row. Rows of a group agree in all columns.
+    """Return a dict of encoded labels by column, with one label for each group, and the
+    encoded groups of rows. A group is all rows that have the same labels.
     """
     columns = {
         "era" if key is None else key: read_eras(labels, X, name=text, X_name=X_name)

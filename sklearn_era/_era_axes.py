@@ -37,8 +37,8 @@ class EraAxes:
 def read_axes(
     eras: Any, X: Table, era_order: Any, what: str, name: str = "eras"
 ) -> EraAxes:
-    """Return the axes of labels, which are one column, or a table or a tuple of two.
-    `era_order` says which column has an order; with "auto", the labels decide.
+    """Return the axes of labels in one column, or in a table or a tuple of two columns.
+    `era_order` states which column has an order; with "auto", the labels decide.
     """
     columns, is_pair = label_columns(eras, name), not isinstance(era_order, str)
     if len(columns) > 2:
@@ -87,8 +87,8 @@ def read_one(
 def read_known(
     eras: Eras, X: Table, era_order: EraOrder, name: str
 ) -> tuple[Any, EncodedEras, bool]:
-    """Return what `read_one` returns. Labels may be one column or, if `era_order` is a
-    pair or "auto", two: times and groups, returned as `EraColumns`, times first.
+    """Do as `read_one` for labels in one column. If `era_order` is a pair or "auto",
+    two columns are allowed, times and groups: return `EraColumns`, times first.
     """
     is_one = era_order in ("ordered", "unordered") or len(label_columns(eras)) != 2
     if is_one and isinstance(era_order, str):
@@ -103,8 +103,8 @@ def read_known(
 
 
 def read_again(model: BaseEstimator, eras: Eras, X: Table) -> tuple[Any, EncodedEras]:
-    """Return labels and encoded labels of two columns, as the fit of the model read
-    them; columns with the names of the fit may come in either order.
+    """Return labels and encoded labels of two columns, read as in the model's fit.
+    Columns that have the names of the fit may come in either order.
     """
     order, names = (tuple(x) for x in model._pair)
     if isinstance(eras, EraColumns):

@@ -26,7 +26,7 @@ _DATE_SHAPE = re.compile("0(-0|-0-0|-?[QMW]0)")  # of text whose numbers are 0
 
 
 def _monday_of(year: int, week: int) -> datetime.date:
-    """Return the Monday of a week; weeks 0 and 53, of some calendars, are no error."""
+    """Return the Monday of a week; accept weeks 0 and 53, which some calendars have."""
     if not 0 <= week <= 53:
         raise ValueError(week)
     monday = datetime.date.fromisocalendar(year, 1, 1)
@@ -46,7 +46,7 @@ _FORMS = {
 
 
 def horizons(known: Labels, labels: Labels, default: int = 1) -> NDArray[np.intp]:
-    """Return each label's steps from the last known label; `default` if irregular."""
+    """Return how many eras labels come after the known ones; `default` if irregular."""
     found = {}
     for name, series in readings_of(known, labels).items():
         if (ahead := _steps_ahead(series, known.size)) is not None:
@@ -65,9 +65,9 @@ def horizons(known: Labels, labels: Labels, default: int = 1) -> NDArray[np.intp
 
 
 def _steps_ahead(series: list[Any], n_known: int) -> NDArray[np.intp] | None:
-    """Return how many steps each unknown place is after the last known one, or None. A
-    step is the median gap of known places, in the first series where they are evenly
-    spaced or, failing that, where gaps are whole steps, at most 2 on average.
+    """Return how many steps each number after the first `n_known` (known) ones is from
+    the last known one, or None. A step is the median gap of known numbers: in the first
+    series with even gaps, or else with gaps of whole steps, at most 2 on average.
     """
     for may_miss, places in product((False, True), series):
         at, asked = np.split(np.array(places, np.float64), [n_known])
@@ -83,9 +83,9 @@ def _steps_ahead(series: list[Any], n_known: int) -> NDArray[np.intp] | None:
 
 
 def readings_of(known: Labels, labels: Labels) -> dict[str, list[Any]]:
-    """Return a dict of what labels may stand for: by name (months, weeks, ...), the
-    likelier first, lists of numbers for the known labels, then the others. It is empty
-    unless labels are numbers, dates, durations, categories, or text that holds numbers.
+    """Return the possible meanings of labels: by name (months, weeks, ...), likelier
+    ones first, series of numbers for known labels, then the others. Return {} unless
+    labels are numbers, dates, durations, categories, or text that holds numbers.
     """
     if joined_categories(known, labels) is not None:
         return {"categories": [np.concatenate(ranks(known, labels))]}
@@ -128,8 +128,8 @@ def are_dates(texts: list[str]) -> bool:
 
 
 def _readings_of_text(texts: list[str], n_known: int) -> dict[str, list[Any]]:
-    """Return what text may stand for: dates, or numbers as in "week 7". Raise
-    ValueError for text of another form than that of training, if this is in steps.
+    """Return the possible meanings of text: dates, or numbers as in "week 7". If the
+    labels of training have regular steps, raise ValueError for text of another form.
     """
     groups, shape = [re.findall(r"\d+", text) for text in texts], _shape_of(texts)
     form = _shape_of(known := texts[:n_known])
@@ -154,8 +154,8 @@ def _readings_of_text(texts: list[str], n_known: int) -> dict[str, list[Any]]:
 def _readings_of_numbers(
     numbers: list[Any], labels: list[Any], n_known: int, forms: Any = _FORMS
 ) -> dict[str, list[Any]]:
-    """Return what numbers may stand for: dates, such as 202401, or else numbers. Raise
-    ValueError if only the labels of training are dates in regular steps.
+    """Return the possible meanings of numbers: dates, such as 202401, or else numbers.
+    Raise ValueError if only the labels of training are dates in regular steps.
     """
     found = _as_dates_of(numbers, forms, n_known)
     is_gapless = (np.diff(np.unique(np.array(numbers, np.float64))) == 1).all()
@@ -168,7 +168,7 @@ def _readings_of_numbers(
 
 
 def _need_all(is_alike: list[bool], labels: Any, n_known: int, what: str) -> None:
-    """Raise ValueError for the first label that is not as those of training are."""
+    """Raise ValueError for the first label that is not like the labels of training."""
     if not all(is_alike):
         raise ValueError(
             f"eras holds {labels[is_alike.index(False)]!r}, which is {what} labels of "
@@ -177,12 +177,12 @@ def _need_all(is_alike: list[bool], labels: Any, n_known: int, what: str) -> Non
 
 
 def _names_in_steps(readings: dict[str, list[Any]], n_known: int) -> list[str]:
-    """Return the names of readings in which the known labels have regular steps."""
+    """Return the keys of `readings` in which the known labels have regular steps."""
     return [x for x in readings if _steps_ahead(readings[x], n_known) is not None]
 
 
 def _as_dates_of(numbers: list[Any], forms: Any, n_known: int) -> dict[str, list[Any]]:
-    """Return, by form in which all numbers are dates, the dates' places in time."""
+    """Return series of dates by form, for each form in which all numbers are dates."""
     found = {}
     for name, form in forms.items():
         if dates := _dates_of(numbers, form):
@@ -193,7 +193,7 @@ def _as_dates_of(numbers: list[Any], forms: Any, n_known: int) -> dict[str, list
 
 
 def _dates_of(numbers: list[Any], form: Any) -> list[datetime.date]:
-    """Return the dates that numbers stand for in a form; [] if any is no date."""
+    """Return the dates that numbers stand for in a form; [] if any is not a date."""
     _, base, date_of = form
     try:
         if all(1900 <= x // base < 2100 and x % 1 == 0 for x in numbers):
@@ -204,9 +204,9 @@ def _dates_of(numbers: list[Any], form: Any) -> list[datetime.date]:
 
 
 def _places_of_dates(dates: list[Any], n_known: int) -> list[Any]:
-    """Return lists of the dates' places in time. If the first `n_known` (known) dates
-    are evenly spaced, the only list is of instants. Else there are months, days (of
-    weekdays that occur; left out if no known days are neighbours), and instants.
+    """Return lists of numbers for dates: only instants if the first `n_known` dates are
+    evenly spaced, else months, working days and instants. Working days are the weekdays
+    that occur, and are left out if no two known dates are adjacent working days.
     """
     walls = instants = [key_of(date) for date in dates]
     if (zone := getattr(dates[0], "tzinfo", None)) is not None:

@@ -1,4 +1,4 @@
-"""Era labels of any type: their kind, and what they are compared by.
+"""Era labels of any type: their kinds, and the keys that compare them.
 
 Labels stay as they were passed. Two labels are the same era if their *keys* are equal:
 dates of any unit, library or class by their instant, numbers by value, texts by
@@ -104,7 +104,7 @@ def key_of(label: object) -> Any:
 
 
 def as_objects(labels: Labels) -> list[Any]:
-    """Return labels as Python objects, but dates as NumPy's, which have one type."""
+    """Return labels as Python objects; dates stay NumPy's, which have a single type."""
     return list(labels) if labels.dtype.kind in "mM" else labels.tolist()
 
 
@@ -114,8 +114,8 @@ def keys_of(labels: Labels) -> list[Any]:
 
 
 def find(known: Labels, labels: Labels, name: str | None = "eras") -> NDArray[np.intp]:
-    """Return the place of each label among the known labels, or -1 if it is none of
-    them. If `name` is given, raise ValueError for labels of another kind.
+    """Return the index in `known` of each label, or -1 if it is not there. If `name` is
+    given, raise ValueError for labels of another kind.
     """
     of_known, given = as_objects(known), as_objects(labels)
     kinds = [{kind_of(label) for label in x} for x in (of_known, given)]
@@ -132,7 +132,7 @@ def find(known: Labels, labels: Labels, name: str | None = "eras") -> NDArray[np
 
 
 def join(known: Labels, new: Labels) -> Labels:
-    """Return the known labels with the new ones, of the same kind, after them."""
+    """Return the known labels followed by the new ones, which are of the same kind."""
     categories = joined_categories(known, new)
     known, new = np.asarray(known), np.asarray(new)
     if known.dtype.kind != new.dtype.kind and "M" in known.dtype.kind + new.dtype.kind:
@@ -158,7 +158,7 @@ def joined_categories(known: Labels, new: Labels) -> Labels | None:
 
 
 def ranks(known: Labels, labels: Labels) -> tuple[list[Any], list[Any]]:
-    """Return the keys that sort known and other labels; places if categorical."""
+    """Return sort keys of known and other labels; of categories, their positions."""
     categories = joined_categories(known, labels)
     if categories is None:
         return keys_of(known), keys_of(labels)

@@ -93,7 +93,7 @@ def _last(model: BaseEstimator) -> Any:
 
 
 def ask(model: BaseEstimator, method: str, X: Table, eras: Eras | None) -> Any:
-    """Return what a model's method predicts; `eras` are those of the rows, or None."""
+    """Return the predictions of a model's method; `eras` has the rows' eras or None."""
     respond = getattr(model, method)
     if eras is None:
         return respond(X)
@@ -115,9 +115,9 @@ def ask(model: BaseEstimator, method: str, X: Table, eras: Eras | None) -> Any:
 def take_fitted_columns(
     model: BaseEstimator, X: Table, eras: Eras | None
 ) -> tuple[Any, Any]:
-    """Return X without the columns that held the eras in the fit, and the eras. If
-    `eras` are None, take them from these columns, for transformers and models of known
-    groups. Eras of two columns are returned as times, then groups.
+    """Return X without the columns that held the eras in the fit, and the eras. Without
+    `eras`, return the labels in these columns if transformers or a model of known
+    groups need them, else None. Of two columns of eras, times come first.
     """
     pair = vars(model).get("_pair")
     if eras is None:
@@ -136,8 +136,8 @@ def take_fitted_columns(
 
 
 def take_eras_to_predict(model: Any, X: Any, eras: Any) -> tuple[Any, Any]:
-    """Do as `take_fitted_columns`; warn of groups new to a model of known groups,
-    unless `eras` are `EraColumns`, which come from an outer model that warned.
+    """Do as `take_fitted_columns`, and warn of rows in new groups if the model is for
+    known groups. `EraColumns` come from an outer model, which has warned.
     """
     is_read = isinstance(eras, EraColumns)
     X, eras = take_fitted_columns(model, X, eras)

@@ -116,7 +116,7 @@ def _check_sortable(labels: NDArray[Any], name: str) -> None:
 
 
 def _check_finite(labels: NDArray[Any], name: str) -> None:
-    """Raise ValueError for an infinite label: it is no number of steps from others."""
+    """Raise ValueError for an infinite label: steps from it to others are undefined."""
     distinct = labels[np.isinf(labels)] if labels.dtype.kind == "f" else {*labels}
     for label in distinct:
         if label in (math.inf, -math.inf):
@@ -352,7 +352,7 @@ def weigh_eras(
 def era_means(
     codes: NDArray[Any], weights: Any, values: Array, n_eras: int = 0
 ) -> Array:
-    """Return each era's mean of its rows' values (last axis); NaN without weight."""
+    """Return each era's weighted mean of `values`, rows last; NaN without weight."""
     totals = np.bincount(codes, weights, n_eras)
     totals[totals == 0] = np.nan
     flat = values.reshape(-1, codes.size)

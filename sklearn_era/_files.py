@@ -9,7 +9,7 @@ from tempfile import TemporaryDirectory
 
 @contextmanager
 def whole_file(path: Path) -> Iterator[Path]:
-    """Yield a path beside `path` and of its name, for a file that then replaces it."""
+    """Yield a temporary path; after the block, the file there takes the name `path`."""
     # In the same folder, so that the replacement is atomic.
     with TemporaryDirectory(dir=path.parent, prefix=".sklearn-era-") as folder:
         yield (temporary := Path(folder, path.name))

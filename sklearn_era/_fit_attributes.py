@@ -63,7 +63,7 @@ def restore_on_failure(
     estimator: BaseEstimator, interrupts: tuple[type[Exception], ...] = ()
 ) -> Iterator[None]:
     """Restore an estimator if the fit in the block fails. After a keyboard interrupt or
-    an error in `interrupts`, keep its whole iterations, if there is a snapshot of them.
+    an error in `interrupts`, keep the complete iterations if a snapshot has them.
     """
     before = Snapshot(estimator)
     try:

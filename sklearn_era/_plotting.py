@@ -24,7 +24,7 @@ _SMALLEST_SIZE = 5.0  # of the labels of rows, in points
 
 
 def axes_or_new(ax: Axes | None, n_rows: int = 0) -> Any:
-    """Return `ax` or, if it is None, axes of a new figure, high enough for rows."""
+    """Return `ax` or, if it is None, axes of a new figure, high enough for `n_rows`."""
     pyplot = import_optional("matplotlib.pyplot", extra="plot")
     if ax is not None:
         return ax
@@ -82,8 +82,8 @@ def label_rows(ax: Any, texts: Sequence[str]) -> None:
 
 
 def legend_above(ax: Axes, low: float, high: float) -> None:
-    """Draw a legend above what lies between `low` and `high`, and extend the vertical
-    axis, also of all axes that share it, to make room.
+    """Draw a legend above the values from `low` to `high`. Extend the vertical axis,
+    also of all axes that share it, to make room.
     """
     n_entries = len(ax.get_legend_handles_labels()[0])
     ax.figure.figure.draw_without_rendering()  # which lays out the figure

@@ -63,8 +63,8 @@ def check_sample_weight(
     sample_weight: ArrayLike | None, X: Any, *, allow_all_zero_weights: bool = False,
     **options: Any,
 ) -> Any:  # fmt: skip
-    """Return the checked weights; raise ValueError for negative ones, a mask, or if all
-    are 0, which scikit-learn refuses only from 1.9 on.
+    """Return the checked weights; raise ValueError for negative or masked weights, and
+    if all are 0, which scikit-learn refuses only from 1.9 on.
     """
     check_mask(sample_weight, "sample_weight")
     options["ensure_non_negative"] = True
@@ -92,8 +92,8 @@ def refuse_bools(parameters: Mapping[str, Any]) -> None:
 
 @contextmanager
 def names_checked_once(estimator: BaseEstimator, X: Any) -> Iterator[None]:
-    """Warn, as of the estimator, if X or X in the fit lacks names of columns; hide the
-    warnings of this by estimators inside it.
+    """Warn in the estimator's name if X has column names and the fit's X had none, or
+    the reverse; hide such warnings of inner estimators in the block.
     """
     if (_get_feature_names(X) is None) == hasattr(estimator, "feature_names_in_"):
         _check_feature_names(estimator, X, reset=False)

@@ -42,8 +42,8 @@ def effects(
 ) -> list[Array]:
     """Return, for each row, its category's effect and the effect's variation, both
     (n_rows, n_outputs), and the category's count, (n_rows, 1), from earlier eras. With
-    `n_folds`, effects come from other folds, but counts from all eras: a count in other
-    folds would be the smaller, the more rows the own fold has.
+    `n_folds`, effects come from other folds, but counts from all eras: a
+    category's count in other folds would fall as its rows in the own fold rise.
     """
     if not n_folds:
         return _by_earlier_eras(cells, categories, eras, smooth)
@@ -94,8 +94,8 @@ def _by_earlier_eras(
 def effects_elsewhere(
     categories: Ints, eras: Ints, y: Array, weights: Array, n_categories: int
 ) -> tuple[Array, Array]:
-    """Return each category's effect on y, whose weighted mean must be 0, and each row's
-    effect of its category in all other eras, NaN if it is in no other.
+    """Return each category's effect on y, whose weighted mean must be 0; and for each
+    row its category's effect in all other eras, NaN if no other era has the category.
     """
     cells = cells_of(categories, eras, y[np.newaxis], weights)
     *_, (_, _, noise, between, of_effects) = _variances(cells, 0)
@@ -122,9 +122,9 @@ def _ratio(a: Array, b: Array) -> Array:
 
 
 def _variances(cells: Cells, i: int) -> Iterator[tuple[int, int, float, float, float]]:
-    """Yield (start, stop, noise, between, of_effects) of output `i`: variances for eras
-    from `start` to before `stop`, by moments from eras before `start`: of noise, of a
-    category's effects between eras, and of effects between categories.
+    """Yield (start, stop, noise, between, of_effects) of output `i`: for eras from
+    `start` to before `stop`, the variances of noise, of a category's effects between
+    eras, and of effects between categories, by moments from eras before `start`.
     """
     n_eras, n, s = cells.squares.shape[1], cells.n, cells.sums[i]
     is_first = np.append(True, np.diff(cells.categories) != 0)[: n.size]

@@ -1,5 +1,5 @@
 """The number of OpenMP threads of a fit or a prediction: `n_jobs`.
-OpenMP's own number, which scikit-learn uses, is limited during a call in its thread.
+`n_jobs` limits OpenMP's number, which scikit-learn uses, for a call and in its thread.
 """
 
 import functools
@@ -83,11 +83,11 @@ def use_openmp_threads(n_threads: int) -> AbstractContextManager[Any]:
 class IterationThreads:
     """The number of threads for the next iteration of fits, at most `n_all`.
 
-    OpenMP's threads wait for each other in busy loops, some hundred times a tree. If
-    another program takes the processor of one, all others spin until it is back: half
-    as many threads, or one, may be a hundred times faster. So they are tried where the
-    process loses processors, and more of them now and then. OpenMP's variable
-    ``OMP_DYNAMIC=false`` keeps `n_all`.
+    OpenMP's threads wait for each other in busy loops, some hundred times per tree. If
+    another program takes the processor of one thread, all others spin until it is back:
+    half as many threads, or one, may be a hundred times faster. So fewer threads are
+    tried if the process loses processors, and more threads now and then. OpenMP's
+    variable ``OMP_DYNAMIC=false`` keeps `n_all` threads.
     """
 
     def __init__(
@@ -103,7 +103,7 @@ class IterationThreads:
         self.begin_fit()
 
     def begin_fit(self) -> None:
-        """Forget the iterations of an earlier fit, but not the number that it chose."""
+        """Forget the iterations of an earlier fit, but keep its number of threads."""
         is_dynamic = os.environ.get("OMP_DYNAMIC", "").strip().lower() != "false"
         self._is_fixed = self._n_all == 1 or not is_dynamic
         if self._before is not None:
@@ -111,7 +111,7 @@ class IterationThreads:
         self._began, self._n_lost, self._n_iterations = -math.inf, 0, -1
 
     def begin_iteration(self) -> int:
-        """Return the number of threads, by the time of the iterations so far."""
+        """Return the number of threads, chosen by the time of the iterations so far."""
         if self._is_fixed or self._count_lost is None:
             return self._n_all
         now, self._n_iterations = self._clock(), self._n_iterations + 1
@@ -124,7 +124,7 @@ class IterationThreads:
         return self._n
 
     def _choose(self, now: float, seconds: float, pace: float, is_busy: bool) -> None:
-        """Begin a trial of another number, or end one, by the seconds an iteration."""
+        """Begin or end a trial of more or fewer threads, by seconds per iteration."""
         if self._before is not None:
             n, pace_before, seconds_before = self._before
             is_more, is_faster = self._n > n, pace < pace_before

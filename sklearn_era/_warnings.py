@@ -24,7 +24,7 @@ def warn_user(message: str | Warning, category: type[Warning] = UserWarning) -> 
 
 @contextmanager
 def warned_once() -> Iterator[list[warnings.WarningMessage]]:
-    """Yield the list of the block's warnings; give each text in it once at its end."""
+    """Yield a list of the block's warnings; after the block, warn of each text once."""
     with warnings.catch_warnings(record=True) as caught:
         yield caught
     for warning in {str(x.message): x for x in caught}.values():
@@ -38,8 +38,8 @@ def listed(values: Iterable[Any], n_most: int = 5) -> str:
 
 
 def renamed(module: str, names: Mapping[str, str]) -> Callable[[str], NoReturn]:
-    """Return a module's `__getattr__`, which names the new name of a former one in an
-    ImportError: ``from ... import`` drops an AttributeError's message.
+    """Return a module's `__getattr__`, which raises ImportError with the new name of a
+    former one: ``from ... import`` drops an AttributeError's message.
     """
 
     def __getattr__(name: str) -> NoReturn:

@@ -2,7 +2,7 @@
 
 After Du et al. (2025), "Beyond Discriminant Patterns", appendix A: environments differ
 in the mechanisms of a few variables, and a causal graph implies on which features the
-target depends equally in all of them.
+target depends equally in all environments.
 """
 
 from __future__ import annotations
@@ -44,13 +44,13 @@ def invariant_features(
 
     *Experimental*: it may change without a deprecation.
 
-    For the returned features X', P(Y | X') is the same whatever the mechanisms of the
-    manipulable variables become, as long as they take no new causes.
+    For the returned features X', P(Y | X') stays the same if the mechanisms of the
+    manipulable variables change, provided that these variables get no new causes.
 
-    By theorem 1 of [1]_, a feature is invariant if its *c-component*, the variables
-    connected with it by hidden common causes, has no manipulable variable, or no
-    descendant of the target, the target included. Features that the target reaches
-    through a manipulable variable are variant nevertheless (text below the theorem).
+    The *c-component* of a feature is the set of variables connected with it by hidden
+    common causes. By theorem 1 of [1]_, a feature is invariant if its c-component has
+    no manipulable variable, or neither the target nor its descendants. Features that
+    the target reaches through a manipulable variable are variant (below the theorem).
 
     Parameters
     ----------
@@ -76,10 +76,10 @@ def invariant_features(
     Raises
     ------
     ValueError
-        If `graph` is no DiGraph or has a cycle, a name is not in it, or the target is
-        among the features.
+        If `graph` is not a DiGraph, has a cycle or lacks a given name, or if the target
+        is among the features.
     ImportError
-        If networkx is not installed, which the extra ``causal`` brings.
+        If networkx is not installed; it comes with the extra ``causal``.
 
     See Also
     --------
@@ -87,20 +87,20 @@ def invariant_features(
 
     Notes
     -----
-    *Unmeasured nodes* are projected out [2]_: the measured variables reached from one
-    through unmeasured ones form one c-component, which is manipulable if the node is.
+    *Unmeasured nodes* are projected out [2]_: the measured variables that such a node
+    reaches through unmeasured ones form a c-component, manipulable if the node is.
 
     *A manipulable cause of Y* that shares no hidden cause with Y is invariant: under
-    this covariate shift, P(Y | A) stays. Algorithm 2 of [1]_ leaves it out, by which
-    P(Y | X) would change for a common effect X of A and Y.
+    this covariate shift, P(Y | A) stays. Algorithm 2 of [1]_ leaves A out; P(Y | X)
+    would then change for a common effect X of A and Y.
 
     *Limits of the theorem.* For Y -> A -> X with A manipulable, {X} is a c-component
     without A, yet P(Y | X) changes: hence the text below the theorem. Both together are
     not sufficient either, for instance for A -> X with A manipulable and a hidden
     common cause of A and Y. So the result is checked: a variable E that acts on all
     manipulable ones represents the environment, and P(Y | X') stays if X' d-separates E
-    from Y [3]_. Until it does, features are removed, effects before causes; then those
-    that do no harm are added again, causes first. Other sets may be invariant too.
+    from Y [3]_. Features are removed until it does, effects before causes; then, causes
+    first, harmless features are added again. Other sets may be invariant too.
 
     References
     ----------
@@ -156,7 +156,7 @@ def _check_graph(
     networkx: Any, graph: Any, target: object, manipulable: Iterable[Any],
     features: Any, hidden: Iterable[Any],
 ) -> None:  # fmt: skip
-    """Raise ValueError unless `graph` is directed, without cycles, with all names."""
+    """Raise ValueError unless `graph` is directed, has no cycle, and has all names."""
     if not isinstance(graph, networkx.DiGraph):
         kind = type(graph).__name__
         raise ValueError(f"graph must be a networkx.DiGraph; got {kind}.")
@@ -248,8 +248,8 @@ def mutual_information_ratios(
     invariant : sequence of {str, int, bool}
         The invariant columns: column names, indices or a mask.
     max_bins : int, default=16
-        Maximum number of bins of a numeric column, in [2, 255], without that of missing
-        values.
+        Maximum number of bins of a numeric column, in [2, 255], not counting the bin of
+        missing values.
 
     Returns
     -------
@@ -259,8 +259,8 @@ def mutual_information_ratios(
     Raises
     ------
     ValueError
-        If no column is invariant, one is not in X, they have no information on the
-        target, `y` has missing values, or `max_bins` is out of range.
+        If `invariant` is empty, names a column that X lacks, or only columns without
+        information; if `y` has missing values, or `max_bins` is out of range.
 
     References
     ----------

@@ -1,4 +1,4 @@
-"""What PyInstaller collects for this package: its entry point, ``hook-sklearn_era``."""
+"""Entry point for PyInstaller, which collects files by the hook in this folder."""
 
 from pathlib import Path
 

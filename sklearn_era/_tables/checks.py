@@ -1,4 +1,4 @@
-"""Names of columns, and refusals of what cannot be read as a table in memory."""
+"""Names of columns, and refusals of data that are not a table in memory."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -14,14 +14,14 @@ def is_data_frame(X: Table) -> bool:
 
 
 def names_of_columns(X: Any) -> Any:
-    """Return the names of a frame's or Arrow table's columns; () of all else."""
+    """Return the names of a frame's or Arrow table's columns, or () for any other X."""
     is_arrow = hasattr(type(X), "column_names")  # which may also name a column
     return X.column_names if is_arrow else getattr(X, "columns", ())
 
 
 def check_collected(X: Any, name: str = "X", *, by_column: bool = False) -> None:
-    """Raise ValueError for a lazy frame, which has neither rows nor a shape; and for
-    one of Dask if it is to be read `by_column`, as NumPy would read it as a whole.
+    """Raise ValueError for a lazy frame, which has neither rows nor a shape. If columns
+    are read one by one (`by_column`), refuse Dask's frames, too.
     """
     method = "collect" if hasattr(type(X), "collect") else ""
     if by_column and hasattr(type(X), "compute") and is_data_frame(X):
@@ -33,7 +33,7 @@ def check_collected(X: Any, name: str = "X", *, by_column: bool = False) -> None
 
 
 def check_mask(values: Any, name: str) -> None:
-    """Raise ValueError for masked values, which NumPy would take for values."""
+    """Raise ValueError for masked values, which NumPy would read as valid ones."""
     if np.ma.is_masked(values):
         raise ValueError(
             f"{name} is masked: set the masked values to NaN, as does "
@@ -42,9 +42,9 @@ def check_mask(values: Any, name: str) -> None:
 
 
 def check_table(X: Any, name: str = "X", *, by_column: bool = False) -> None:
-    """Do as `check_collected`, and raise ValueError for masked values, two columns of
-    one name, and for what holds rows or columns but is no table: a list of values, a
-    series, a dict or a list of dicts.
+    """Raise ValueError as `check_collected` does, for masked values, for frames without
+    columns or with two of one name, and for data that are not a table: a list of
+    values, a series, a dict or a list of dicts.
     """
     check_collected(X, name, by_column=by_column)
     check_mask(X, name)

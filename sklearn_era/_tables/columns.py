@@ -89,8 +89,8 @@ def dtypes_of(X: Table) -> list[Any]:
 
 
 def as_numeric(X: Any) -> Any:
-    """Return a table with columns that are not of numeric dtype as an array of numbers,
-    or raise ValueError for a column of text, dates or the like; return any other X.
+    """Return X or, if a column of the table has no numeric dtype, an array of numbers;
+    raise an error for a column with text, dates or the like.
     """
     check_table(X, by_column=True)
     table = as_frame(X)
@@ -109,8 +109,8 @@ def as_numeric(X: Any) -> Any:
 
 
 def as_frame(X: Any) -> Any:
-    """Return a pyarrow table as a pandas frame, lists as an array, all else as is, also
-    lists of different lengths.
+    """Return an Arrow table as a pandas frame, and lists as an array. Return anything
+    else unchanged, and lists of different lengths, too.
     """
     if isinstance(X, list | tuple):
         try:
@@ -127,7 +127,7 @@ def as_frame(X: Any) -> Any:
 def as_matrix(
     columns: Sequence[Column],
 ) -> tuple[NDArray[np.float64], NDArray[np.intp]]:
-    """Return columns side by side, with codes, and their numbers of categories."""
+    """Return a matrix of columns, categories as codes, and numbers of categories."""
     n_categories = np.zeros(len(columns), dtype=np.intp)
     parts = [column.values for column in columns]
     for j in np.flatnonzero([column.is_categorical for column in columns]).tolist():
@@ -144,7 +144,7 @@ def encode_categories(values: NDArray[Any]) -> tuple[NDArray[np.float64], int]:
 
 
 def places_in(known: Sequence[Any] | NDArray[Any], values: Any) -> NDArray[np.intp]:
-    """Return each category's place among `known` ones; new categories come last."""
+    """Return each value's index in `known`; new categories get the index len(known)."""
     places = {category: place for place, category in enumerate(known)}
     return np.array([places.get(x, len(places)) for x in values], dtype=np.intp)
 
@@ -162,8 +162,8 @@ def sorted_categories(values: NDArray[Any]) -> list[Any]:
 def rows_as_in_fit(
     estimator: BaseEstimator, X: Table, known: Sequence[Sequence[Any]]
 ) -> list[Column]:
-    """Read rows to predict, of any dtype, as the fit read each column: as numbers, or
-    as categories of the types of `known` ones. Else raise ValueError.
+    """Read rows to predict, each column as in the fit: as numbers of any dtype, or as
+    categories of the kinds in `known`; raise ValueError if that is impossible.
     """
     is_categorical, X = estimator.is_categorical_, as_frame(X)
     if is_categorical is not None and is_categorical.any():  # as scikit-learn does then
@@ -180,7 +180,7 @@ def rows_as_in_fit(
 
 
 def columns_of_fit(estimator: BaseEstimator, X: Any) -> Any:
-    """Return a frame's columns of the fit, if it has all of them; else X as it is."""
+    """Return the frame's columns that the fit had, if all are there; else return X."""
     names = [*getattr(estimator, "feature_names_in_", ())]
     has_all = names and is_data_frame(X) and {*names} <= {*X.columns}
     return X[names] if has_all else X
@@ -189,7 +189,7 @@ def columns_of_fit(estimator: BaseEstimator, X: Any) -> Any:
 def check_same_columns(
     columns: Sequence[Column], others: Sequence[Column], *, name: str, other_name: str
 ) -> None:
-    """Check that two tables have the same columns, in the same order."""
+    """Raise ValueError unless two tables have the same columns, in the same order."""
     if len(columns) != len(others):
         raise ValueError(
             f"{other_name} has {len(others)} column(s), but {name} has {len(columns)}; "
@@ -296,7 +296,7 @@ def choose_columns(
 def as_numbers(
     values: Any, column: object, name: str, remedy: str
 ) -> NDArray[np.float64]:
-    """Return a column's values as numbers; raise ValueError if they are none."""
+    """Return a column's values as numbers; raise ValueError if they are not numbers."""
     try:
         numbers = to_numbers(values)
         if numbers.ndim != 1:
@@ -328,12 +328,12 @@ def to_numbers(values: Any) -> NDArray[np.float64]:
 
 
 def may_mislead(dtype: object) -> bool:
-    """Return whether NumPy may convert values of a dtype that are not numbers."""
+    """Return whether NumPy may turn values of this dtype into numbers by mistake."""
     return getattr(dtype, "kind", "") in ("O", "c") or holds_dates(dtype)
 
 
 def _as_number(value: Any) -> float:
-    """Return a value as a number, NaN if missing; ValueError for a date."""
+    """Return a value as float, NaN if missing; raise ValueError for dates and text."""
     if value is None or is_pandas_na(value):
         return np.nan
     if isinstance(value, _DATES) or hasattr(value, "asfreq"):  # a period of pandas

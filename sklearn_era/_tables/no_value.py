@@ -16,7 +16,7 @@ class NoValueWarning(UserWarning):
 
 
 def warn_of_no_value(columns: Sequence[Any], rows: str) -> None:
-    """Warn of columns without a value in these rows, if any."""
+    """Warn of columns, if any, that have no value in the rows described by `rows`."""
     if columns:
         columns = list(dict.fromkeys(columns))
         warning = NoValueWarning(

@@ -47,7 +47,7 @@ class ParquetColumns:
         self.index_names = {x for schema in self._schemas for x in index_names(schema)}
 
     def check_has(self, name: Any, argument: str) -> None:
-        """Check that each file has the column once, with a single value per row."""
+        """Raise ValueError unless each file has the column once, with single values."""
         if not isinstance(name, str):
             raise ValueError(f"{argument}: {name!r} is not the name of a column.")
         for file, schema in zip(self._files, self._schemas, strict=True):
@@ -65,7 +65,7 @@ class ParquetColumns:
                 )
 
     def check_same_names(self) -> None:
-        """Check that all files have the columns of the first file."""
+        """Raise ValueError unless all files have the columns of the first file."""
         for file, schema in zip(self._files, self._schemas, strict=True):
             different = (set(schema.names) ^ set(self.names)) - self.index_names
             if different:
@@ -80,7 +80,7 @@ class ParquetColumns:
                 self.check_has(name, "path")
 
     def check_numeric(self, names: list[str], argument: str = "features") -> None:
-        """Check that columns are numeric in all files."""
+        """Raise ValueError unless the columns are numeric in all files."""
         types = self._arrow.types
         kinds = [types.is_integer, types.is_floating, types.is_boolean, types.is_null]
         kinds.append(types.is_decimal)
@@ -108,8 +108,8 @@ class ParquetColumns:
     def iter_batches(
         self, names: list[str], wanted: NDArray[np.bool_] | None = None
     ) -> Iterator[tuple[int, Any]]:
-        """Yield the number of a batch's first row and the batch of columns; only row
-        groups with `wanted` rows are read.
+        """Yield for each batch the number of its first row and the batch of columns.
+        Read only row groups that have `wanted` rows.
         """
         n_rows = max(_BATCH_ROWS, _BATCH_VALUES // len(names))
         first = 0
@@ -161,8 +161,8 @@ class ParquetColumns:
         return np.concatenate(parts).astype(np.float64)
 
     def read_distinct(self, name: str) -> tuple[NDArray[Any], NDArray[np.intp]]:
-        """Return a column's distinct values, and the place of each row's value among
-        them, or -1 for a missing value.
+        """Return a column's distinct values, and for each row the index of its value
+        among the distinct values, or -1 for a missing value.
         """
         column = self._read(name)
         if not self._arrow.types.is_dictionary(column.type):
@@ -207,7 +207,7 @@ def index_names(schema: Any) -> list[str]:
 
 
 def categorical_names(schema: Any) -> set[str]:
-    """Return the names of columns of categories: of text, or of any type in pandas."""
+    """Return the names of columns that pandas or Arrow's type marks as categories."""
     of_pandas = (schema.pandas_metadata or {}).get("columns", [])
     names = {x["name"] for x in of_pandas if x["pandas_type"] == "categorical"}
     return names | {x.name for x in schema if str(x.type).startswith("dictionary")}
@@ -216,7 +216,7 @@ def categorical_names(schema: Any) -> set[str]:
 def _runs_of_row_groups(
     metadata: Any, first: int, wanted: NDArray[np.bool_] | None
 ) -> list[tuple[int, list[int]]]:
-    """Return runs of wanted row groups, each with its first row's number before it."""
+    """Return for each run of wanted row groups its first row, and its row groups."""
     sizes = [metadata.row_group(i).num_rows for i in range(metadata.num_row_groups)]
     starts = list(accumulate(sizes, initial=first))
 

@@ -1,4 +1,4 @@
-"""The target of a fit: refusals by value, and whether it is of classes or numbers."""
+"""The target of a fit: checks of its values, and whether these are classes."""
 
 from numbers import Number
 from typing import Any
@@ -14,7 +14,7 @@ from .columns import as_frame, to_numbers
 
 
 def check_y(y: ArrayLike, estimator: BaseEstimator) -> Any:
-    """Return the target as scikit-learn checks it, after `check_values`."""
+    """Check the target by `check_values`, then by scikit-learn, and return it."""
     if y is None:
         name = type(estimator).__name__
         raise ValueError(f"{name} requires y to be passed, but the target y is None.")
@@ -23,8 +23,8 @@ def check_y(y: ArrayLike, estimator: BaseEstimator) -> Any:
 
 
 def check_values(y: Any, *, are_numbers: bool, name: str = "y") -> None:
-    """Raise ValueError for a mask, for missing values among classes or objects and, if
-    values have to be numbers, for dates and text. NaN is left to scikit-learn.
+    """Raise ValueError for masked values, for missing values among classes or objects
+    and, if `are_numbers`, for dates and text. scikit-learn checks NaN among floats.
     """
     check_mask(y, name)
     dtype = getattr(y, "dtype", None)
@@ -54,8 +54,8 @@ def check_values(y: Any, *, are_numbers: bool, name: str = "y") -> None:
 
 
 def are_classes(y: NDArray[Any]) -> bool:
-    """Return whether a target whose kind nobody names is of classes: names, booleans or
-    two whole numbers. Other numbers are amounts, counts too.
+    """Return whether a target of unknown kind holds classes: names, booleans or two
+    whole numbers. All other numbers, also counts, are amounts.
     """
     if y.dtype.kind == "O" and all(isinstance(x, Number) for x in y):
         y = np.array(y.tolist())

@@ -127,24 +127,25 @@ def fit(
 ) -> None:
     """Fit a model to the rows of DATA and write it to a model file.
 
-    The model is a regressor or a classifier of sklearn_era.ensemble; the latter by
-    default for text, booleans, two whole numbers and codes such as 007. --param sets
-    its parameters to numbers, text, true, false, none, lists or dicts; with --estimator
-    auto, those of the plain model, a booster, that its members share. Parameters of the
-    criterion are given as split_criterion__min_agreement=0.1. Repeat it, or any option
-    that takes columns, as needed. A blend of split criteria is a dict like
-    '{"era": 1, "vrex": 0.5}'.
+    The model is a regressor or a classifier of sklearn_era.ensemble: by default, text,
+    booleans, two whole numbers and codes such as 007 are classes. --param sets the
+    model's parameters to numbers, text, true, false, none, lists or dicts; for
+    --estimator auto, it sets those of the plain model, a booster, which the members
+    share. Parameters of the criterion are given as split_criterion__min_agreement=0.1.
+    Repeat --param and options that take columns as needed. A blend of split criteria is
+    a dict like '{"era": 1, "vrex": 0.5}'.
 
-    The score is for the next era, or --horizon ahead: up to 10 models, each as long to
-    fit as the first, are fitted until so long before the era, or the eras of a horizon,
-    that it is scored on, in the last fifth. --cv tells how many; 3 by default for auto.
-    With --groups, that is a fifth of groups that a model has not seen, in turn, or with
-    --known-groups all of its own. Without eras in order, a fifth of the eras or rows is
-    held out at random from one model. Scores are R² and the loss, or accuracy, log loss
-    and ROC AUC, or that of --scoring; sd is their standard deviation over eras.
+    The score is for the next era, or for eras --horizon ahead. Up to 10 more models (3
+    for auto; --cv sets the number), each about as slow to fit, share the last fifth of
+    the eras: each is scored on its part, and fitted to eras that end --horizon before.
+    With --groups, each is scored on another fifth of the groups, unseen in its fit;
+    with --known-groups, on the groups of its fit. Without eras in order, one model is
+    scored on a random fifth of the eras or rows. Scores are R² and the loss, or
+    accuracy, log loss and ROC AUC, or that of --scoring; sd is the standard deviation
+    over eras.
 
     Categories are compared as text, and 1.0 is the category 1. Eras and classes stay
-    text where numbers would be others, like 2024.10. Empty fields are missing values.
+    text if numbers would change them, like 2024.10. Empty fields are missing values.
     """
     # Check the requirements of the last step first.
     _ui.check_packages("cli", "pandas", "pyarrow")
@@ -254,11 +255,11 @@ def predict(
     classifier, that is the class, and each class adds a column 'probability_CLASS'.
     Categories that the model has not seen count as missing, with a warning.
 
-    Averages and models with intercepts read the eras' column, if DATA has it: rows of
-    an era of the fit get its level, and others the forecast for as many eras ahead.
+    Averages and models with intercepts read the column of eras, if DATA has it: rows of
+    an era in the fit get this era's level, other rows the level forecast for their era.
 
-    With --scoring, DATA also has the target that fit was given, and predictions are
-    scored on it; also by era, if DATA has the eras' column.
+    With --scoring, DATA must also have the target column of fit. Predictions are scored
+    on it, also era by era if DATA has the column of eras.
     """
     _ui.check_packages("cli", "pandas", "pyarrow")
     import pandas as pd
@@ -332,9 +333,9 @@ def predict(
 def info(model: Annotated[Path, _MODEL_FILE]) -> None:
     """Describe the model in a file, for a model card.
 
-    Columns, rows, classes and eras of the fit, as far as models keep them, parameters,
-    members of an average with their weights, scores by era with what they promise for
-    the next era, and the versions that wrote the file.
+    Prints the columns, rows, classes and eras of the fit if the model keeps them, its
+    parameters, an average's members and their weights, scores by era with a forecast
+    for the next era, and the versions that wrote the file.
     """
     _ui.check_packages("cli", "pandas", "pyarrow")
     from sklearn_era.cli._info import describe_model

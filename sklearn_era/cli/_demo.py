@@ -18,7 +18,7 @@ def demo(
     max_iter: Annotated[int, option("INT", "Boosting iterations.", min=1)] = 50,
     random_state: Annotated[int | None, SEED] = 0,
 ) -> None:
-    """Fit every criterion to a spiral and draw what they learn.
+    """Fit every criterion to a spiral and draw the predictions.
 
     In each of 16 eras, a different shortcut separates the two classes; only the spiral
     holds in all of them. In the test rows, the shortcut is noise.

@@ -61,8 +61,8 @@ def read_training(
 
 def check_times(eras: Any, names: Sequence[Any], era_order: str, horizon: Any) -> int:
     """Return the horizon as a number of eras. Raise InputError if the horizon is not a
-    length, or as long as all eras; if eras have no order; or if --groups looks more
-    like a time than --era.
+    length or spans all eras, if eras have no order, or if --groups looks more like a
+    time than --era.
     """
     columns = [encode_eras(x) for x in getattr(eras, "columns", [eras])]
     kinds = [likeness_to_time(x.labels) for x in columns]

@@ -218,7 +218,7 @@ def _warn_of_age(steps: Any, model: Any) -> None:
 
 @numerai.command()
 def validate(model: _Model = None, config: _Config = _TOML) -> None:
-    """Score models era by era, next to the benchmark: in report.json and figures."""
+    """Score models and the benchmark era by era; write report.json and figures."""
     with opened(config) as steps:
         for one in chosen(steps, model):
             steps.validate(one)

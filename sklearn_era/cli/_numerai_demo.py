@@ -113,7 +113,7 @@ def run_demo(steps: Steps) -> None:
 
 
 class DemoData(NamedTuple):
-    """Paths of files; eras that come later; and features whose effects last or turn."""
+    """Paths of files and of later eras, and features whose effects last or turn."""
 
     paths: dict[str, Path]
     future: Path

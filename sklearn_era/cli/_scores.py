@@ -59,9 +59,9 @@ _SCORERS_OF_LOSSES = {
 
 
 def find_scorers(name: str | None, y: NDArray[Any], is_classes: bool) -> dict[str, Any]:
-    """Return a dict of the scorer of --scoring, by the name to print; it is empty if
-    `name` is None. Raise InputError if there is no such scorer, or if it cannot score a
-    constant prediction of this target.
+    """Return a dict with the scorer `name` of --scoring, by the name to print; {} for
+    None. Raise InputError if there is no such scorer, or if it cannot score a constant
+    prediction of this target.
     """
     if name is None:
         return {}
@@ -87,7 +87,7 @@ def find_scorers(name: str | None, y: NDArray[Any], is_classes: bool) -> dict[st
 
 
 def _usual_scorers(model: Any, y: Any) -> dict[str, Any]:
-    """Return scorers of the kind of model, and one for its loss, by names to print."""
+    """Return the scorers for a kind of model and for its loss, by the name to print."""
     names, params, q = ["r2"], model.get_params(), "quantile"
     loss = params.get("loss", params.get("estimator__loss"))
     if is_classifier(model):
@@ -124,8 +124,8 @@ def promise(
     scores: Any, horizon: Any, labels: Any, *, ends: tuple[float, float],
     eras: Any = None, form: str = ".4f", sign: int = 1,
 ) -> str:  # fmt: skip
-    """Return text that forecasts the score of the era `horizon` ahead, from scores so
-    far, cut off at `ends`. Numbers are shown times `sign`, which is -1 for losses.
+    """Return text with a forecast of the score `horizon` ahead, made from `scores` by
+    era and clipped to the range `ends`. `sign`, -1 for losses, multiplies the numbers.
     """
     highest = np.nanmax(getattr(scores, "era_scores_", scores))
     # A loss of 0 has no logarithm, and for other scores bounds are no gain.
@@ -147,8 +147,8 @@ def ahead(horizon: Any) -> str:
 
 
 def describe_average(model: Any, *, forecasts: bool) -> Iterator[str]:
-    """Yield lines on an average, and none on another model: weights, the gain over the
-    plain model and, if it `forecasts`, a forecast of its loss.
+    """Yield lines on an average: its weights, its gain over the plain model and, with
+    `forecasts`, a forecast of its loss. Yield no line on another model.
     """
     if not hasattr(model, "members_"):
         return
@@ -176,9 +176,9 @@ def score_held_out(
     scorers: dict[str, Any], group: str = "new", horizon: Any = 1,
     n_models: int | None = None,
 ) -> Iterator[str]:  # fmt: skip
-    """Fit clones to some of the rows, score them on eras or rows held out, and yield
-    lines to print. Ordered eras are scored step by step, each era the horizon after the
-    rows that its model is fitted to.
+    """Fit clones to part of the rows, score the clones on held-out eras or rows, and
+    yield lines to print. In ordered eras, each clone is scored on eras that come
+    `horizon` after the rows that it is fitted to.
     """
     encoded, follow, told = None, False, "a model fitted to the rest"
     if eras is None:
@@ -229,9 +229,9 @@ def _steps(
     estimator: Any, y: Any, eras: Any, encoded: Any, group: str, horizon: Any,
     n_models: int | None,
 ) -> tuple[list[Any], int]:  # fmt: skip
-    """Return for each step a pair, the rows to fit to and the rows to score; and the
-    number of eras that a step scores: as many as the horizon has, or a fifth of all
-    eras if these are fewer.
+    """Return a list with one pair per step, the rows to fit to and the rows to score;
+    and the number of eras that a step scores: as many as the horizon has, at most a
+    fifth of all eras.
     """
     n_test = max(1, encoded.labels.size // 5)
     size = min(steps_of(horizon, encoded.labels), n_test)

@@ -75,7 +75,7 @@ class TableFile:
         return check_known(name, self.columns, f"{argument}: there is no column")
 
     def distinct(self, given: dict[str, str | None]) -> dict[str, str]:
-        """Return a dict from columns to their options; raise InputError for repeats."""
+        """Return each given column's option; raise InputError if a column has two."""
         found: dict[str, str] = {}
         for of, name in given.items():
             if name is not None and found.setdefault(self.find(name, of), of) != of:
@@ -200,7 +200,7 @@ def make_features(frame: Any, categorical: Any, remedy: str, decimal: str) -> An
 
 
 def has_categories(column: pd.Series) -> bool:
-    """Return whether values are names that recur, without a number or a date."""
+    """Return whether values are recurring text without any number or date."""
     if types.infer_dtype(column, skipna=True) != "string":
         return False
     values = column.dropna().unique()
@@ -209,7 +209,7 @@ def has_categories(column: pd.Series) -> bool:
 
 
 def match_categories(X: pd.DataFrame, estimator: Any) -> None:
-    """Replace X's categories by the model's with equal text; warn of unknown ones."""
+    """Replace X's categories by the model's of the same text; warn of unknown ones."""
     is_encoded = getattr(estimator, "encoder_", None) is not None
     estimator = first_booster(estimator)
     if hasattr(estimator, "_codings"):  # a linear model
@@ -276,7 +276,7 @@ def make_target(column: pd.Series, task: str, table: TableFile) -> tuple[Any, bo
 
 
 def _has_codes(table: TableFile, name: str) -> bool:
-    """Return whether values of a column are written with a 0 first, as 007 is."""
+    """Return whether any value of a column is written with a leading 0, like 007."""
     texts = table.read([name], [name])[name].astype(str)
     return bool(texts.str.fullmatch(r"\s*0\d+\s*").any())
 
@@ -326,8 +326,8 @@ def make_eras(frame: pd.DataFrame, names: Sequence[str], table: TableFile) -> An
 
 
 def era_columns_of(estimator: Any, metadata: Any) -> list[Any]:
-    """Return the columns of eras that change predictions: none, that of the fit (None
-    if the model does not tell its name), or times and groups.
+    """Return the names of columns of eras that change predictions: [], the fit's column
+    (None if the model lacks its name), or the columns of times and of groups.
     """
     if (pair := vars(estimator).get("_pair")) is not None:
         order, names = pair
@@ -349,8 +349,8 @@ def _differs_by_era(estimator: Any) -> bool:
 def eras_as_fitted(
     frame: pd.DataFrame, columns: Sequence[str], table: TableFile, estimator: Any
 ) -> Any:
-    """Return eras, of two columns as `EraColumns`, with the types of labels in the
-    model's fit: text, spelled as in a text file, or dates.
+    """Return eras (`EraColumns` for two columns) with labels converted to the type in
+    the model's fit: to text, spelled as in a text file, or to dates.
     """
     found = make_eras(frame, columns, table)
     eras = found.columns if len(columns) > 1 else [found]

@@ -161,7 +161,7 @@ def check_needs(
 
 @contextmanager
 def warnings_printed(told: Callable[[Any], str]) -> Iterator[None]:
-    """Print each warning in the body once, in the words of ``told(message)``."""
+    """Print each warning of the block once, as the text ``told(message)``."""
     printed = set()
 
     def show(message: Warning | str, *_: Any, **__: Any) -> None:

@@ -47,9 +47,9 @@ def draw_sample(
     training_rows: Ints | None,
 ) -> list[Ints | None]:  # fmt: skip
     """Draw the rows that scikit-learn would make bins from. Return, for each part, the
-    places of its drawn rows among its training rows, or None if all of these are used.
-    `training_rows` are the numbers of all training rows in scikit-learn's order; None
-    if this is also the order of the rows in the parts.
+    indices of its drawn rows among its training rows, or None if all rows are used.
+    `training_rows` has the numbers of all training rows in scikit-learn's order, or is
+    None if the parts have their rows in this order.
     """
     rank: Any = slice(None)
     if training_rows is not None:
@@ -70,8 +70,8 @@ def draw_sample(
 def take_sample(
     parts: Sequence[EncodedPart], drawn: Sequence[Ints | None], preprocessor: Any
 ) -> tuple[list[list[Any]], Floats | None]:
-    """Return lists: the drawn rows' values, by block of columns, and the rows' weights
-    (None if rows were drawn by weight).
+    """Return the drawn rows' values, in one list per block of columns, and the rows'
+    weights (None if rows were drawn by weight).
     """
     blocks: list[list[Any]] = []
     weights: list[Any] = []
@@ -96,7 +96,7 @@ def find_blocks(
     samples: Sequence[Any], estimator: BaseEstimator,
     known_categories: Sequence[Floats | None],
 ) -> list[Any]:  # fmt: skip
-    """Return, by block of columns, delayed lists of thresholds or categories."""
+    """Return a delayed list of thresholds or categories for each block of columns."""
     find, pick = delayed(_find_thresholds), delayed(_pick)
     return [
         find(
@@ -138,7 +138,7 @@ def bin_part(part: EncodedPart, estimator: BaseEstimator) -> EncodedPart:
 def make_shard(
     parts: Sequence[EncodedPart], estimator: BaseEstimator, encoding: Encoding
 ) -> tuple[Shard, Shard]:
-    """Return two shards, of a worker's training and held-out rows, by row number."""
+    """Return shards of a worker's training and of its held-out rows, in row order."""
     order = np.argsort(np.concatenate([part.rows for part in parts]), kind="stable")
     is_val = np.concatenate([part.held_out for part in parts])[order]
     # The index of each row in its shard.

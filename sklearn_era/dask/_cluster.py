@@ -121,7 +121,7 @@ class Cluster:
                 raise future.exception()
 
     def holders(self, futures: Sequence[Future]) -> list[str]:
-        """Return the address of each result's worker; "" while it is in transit."""
+        """Return the addresses of the results' workers; "" for a result in transit."""
         holders = self.client.who_has(list(futures))
         return [min(holders.get(each.key, ()), default="") for each in futures]
 
@@ -156,7 +156,7 @@ class Cluster:
         self, futures: Mapping[str, Future], handle: Callable[[dict[str, Any]], None],
         messages: queue.SimpleQueue,
     ) -> list[Outcome]:  # fmt: skip
-        """Return all workers' outcomes, or raise; call `handle` with each message."""
+        """Return all workers' outcomes or raise an error; call `handle` per message."""
         outcomes: dict[str, Outcome] = {}
         names = {future.key: address for address, future in futures.items()}
         deadline = float("inf")
@@ -268,7 +268,7 @@ class Cluster:
 
     @contextmanager
     def only_fit(self) -> Iterator[None]:
-        """Hold the cluster's lock in a block: fits at once would block each other."""
+        """Hold the cluster's lock in the block: simultaneous fits block each other."""
         if getattr(_thread, "is_fitting", False):
             raise DaskFitError("A fit cannot begin in a callback of another.")
         scheduler, loop = self.client.scheduler, self.client.loop

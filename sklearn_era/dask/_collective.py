@@ -54,7 +54,7 @@ class CollectiveExchange(Exchange):
 def start_tracker(
     fit_id: str, n_workers: int, timeout: int, dask_worker: Any = None
 ) -> dict[str, Any]:
-    """Start a tracker on this worker, as clients may leave; return how to join it."""
+    """Start a tracker on this worker, as clients may leave; return its address."""
     tracker = RabitTracker(
         n_workers=n_workers, host_ip=get_address_host(dask_worker.address),
         sortby="task", timeout=timeout,

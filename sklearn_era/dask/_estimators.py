@@ -104,8 +104,8 @@ class DaskMixin:
         sample_weight : dask Array or Series of shape (n_samples,), default=None
             Weights of training data, 0 or more.
         eras : dask Array or Series of shape (n_samples,), default=None
-            Era of each row, as the local estimator takes it. The rows of an era are
-            trained on by one worker; see `shuffle`.
+            Era of each row, as the local estimator takes it. One worker trains on all
+            rows of an era; see `shuffle`.
 
         Returns
         -------
@@ -115,11 +115,11 @@ class DaskMixin:
         Raises
         ------
         TypeError
-            If an argument is no Dask collection.
+            If an argument is not a Dask collection.
         ValueError
-            As by the local estimator. If partitions differ in their number, columns or
-            types, or an era has rows in several with ``shuffle=False``. For a `loss`
-            or `scoring` that needs all rows in one place.
+            If the local estimator raises it; if partitions differ in number, columns or
+            types, or an era is in several partitions with ``shuffle=False``; or if
+            `loss`, `split_criterion` or `scoring` needs all rows in one place.
         DaskFitError
             If a worker is gone or does not answer in time, a partition fails to load,
             or the client is closed. The workers that are left serve the next fit; with
@@ -196,7 +196,7 @@ class DaskMixin:
         Returns
         -------
         score : float
-            The score; for it, predictions, target and weights come to the client.
+            The score, computed by the client, which gathers all predictions and `y`.
         """
         client, predicted = self._find_client(), self.predict(X, eras=eras)
         # One by one: of arrays and frames in one list, Dask mixes up the results.
@@ -263,9 +263,9 @@ splits are equally good to 12 digits. The guide lists what is sent, and the limi
 Parameters
 ----------
 *args, **parameters
-    Those of :class:`~sklearn_era.ensemble.{local}`. `loss` must be a name, but neither
-    ``"absolute_error"`` nor ``"quantile"``, and `scoring` must be ``"loss"``. A worker
-    fits on the threads that it was started with; `n_jobs` is for predictions.
+    Parameters of :class:`~sklearn_era.ensemble.{local}`. `loss` must be a name other
+    than ``"absolute_error"`` and ``"quantile"``, and `scoring` must be ``"loss"``. A
+    worker fits on the threads that it was started with; `n_jobs` is for predictions.
 client : distributed.Client, default=None
     The cluster to fit on; None for the latest client.
 timeout : int, default=300

@@ -161,7 +161,7 @@ class ClusterFit:
         return of_workers
 
     def _gather_rows(self, encoding: Encoding) -> tuple[Codes, Floats]:
-        """Bring the era codes and encoded targets of all rows here; return them."""
+        """Return the era codes and encoded targets of all rows, from the workers."""
         found = self._ask_parts(_survey.codes_and_target, encoding=encoding)
         codes, target = map(np.concatenate, zip(*found, strict=True))
         return codes, target
@@ -182,7 +182,7 @@ class ClusterFit:
     def _find_bins(
         self, training_rows: Ints | None, known_categories: list[Floats | None] | None
     ) -> None:
-        """Set thresholds of `mapper` as scikit-learn would by all training rows."""
+        """Set `mapper`'s thresholds as scikit-learn finds them in all training rows."""
         estimator, mapper, weights = self.estimator, self.mapper, None
         if self.is_weighted and self.n_trained.sum() > mapper.subsample:
             weights = np.concatenate(self._ask_parts(_survey.training_weights))

@@ -167,7 +167,7 @@ def summarize(part: Part, has_classes: bool) -> PartSummary:
 
 
 def categories_of(part: Part, is_categorical: Flags) -> list[Any]:
-    """Return the row count of each category, missing too, by categorical column."""
+    """Return row counts of categories and missing values, by categorical column."""
     X: Any = part.X if hasattr(part.X, "iloc") else pd.DataFrame(part.X)
     given = [X.iloc[:, i] for i in np.flatnonzero(is_categorical)]
     return [column.astype(object).value_counts(dropna=False) for column in given]
@@ -219,15 +219,15 @@ def _kind(dtype: object) -> str:
 
 
 def _kind_of(values: NDArray[Any]) -> str:
-    """Return the kind of labels; for objects, it is that of the first label."""
+    """Return the kind of labels; for objects other than text, the first one's type."""
     if values.dtype == object and not isinstance(values[0], str):
         return type(values[0]).__name__
     return _kind(values.dtype)
 
 
 def check_alike(summaries: Mapping[int, PartSummary]) -> None:
-    """Raise ValueError if partitions differ in columns or types; `summaries` are by the
-    number of the partition.
+    """Raise ValueError if partitions differ in columns or types. `summaries` has the
+    partitions' numbers as keys.
     """
     first, expected = next(iter(summaries.items()))
     for i, summary in summaries.items():

@@ -55,9 +55,9 @@ def find_places(
 
 
 def spread(sizes: Ints, owners: Ints, n_workers: int) -> Ints:
-    """Return each unit's worker, assigned from the largest unit on: the owner (-1 for
-    none) up to an even share, else the worker with fewest rows. No worker stays empty
-    if avoidable.
+    """Assign each unit to a worker, the largest unit first: to its owner (-1 for none)
+    up to an even share, else to the worker with the fewest rows. Leave no worker empty
+    if there are enough units.
     """
     loads = np.zeros(n_workers)
     limit = _UNEVEN * np.sum(sizes) / n_workers
@@ -114,7 +114,7 @@ def shuffle_parts(
 
 
 def _to_frame(part: EncodedPart, places: Ints) -> pd.DataFrame:
-    """Return a binned part as a frame; its column `worker` says where each row goes."""
+    """Return a binned part as a frame; its column `worker` has each row's worker."""
     columns = {f"bin{i}": column for i, column in enumerate(part.X.T)}
     columns |= {name: getattr(part, name) for name in _OF_ROWS}
     columns["worker"] = places[part.codes]

@@ -19,7 +19,7 @@ def is_resumed(estimator: BaseEstimator) -> bool:
 
 @dataclass
 class Progress:
-    """Updates the client's estimator and runs its callbacks, by a worker's messages."""
+    """Updates the client's estimator and runs its callbacks, on a worker's messages."""
 
     _estimator: Any
     _cluster: Cluster

@@ -81,7 +81,7 @@ class Survey:
 
 @dataclass
 class Encoding:
-    """How rows are encoded: the client decides, and the same holds for all parts."""
+    """The encoding of rows, which the client chooses, and which all parts share."""
 
     era_labels: NDArray[Any] | None  # all, sorted
     classes: NDArray[Any] | None
@@ -148,8 +148,8 @@ def decide(
     estimator: BaseEstimator, survey: Survey,
     gather_rows: Callable[[Encoding], tuple[Codes, Floats]],
 ) -> tuple[Encoding, Ints | None]:  # fmt: skip
-    """Return how to encode parts, and the rows to train on if early stopping holds out
-    single rows, else None; `gather_rows` brings all eras and targets to the client.
+    """Return the encoding of parts, and the rows to train on if early stopping holds
+    out single rows, else None; `gather_rows` brings all eras and targets to the client.
     """
     eras = survey.eras
     classes: Any = estimator.classes_ if is_classifier(estimator) else None
@@ -194,7 +194,7 @@ def decide(
 def _hold_out_eras(
     estimator: BaseEstimator, eras: EncodedEras, survey: Survey
 ) -> Flags:
-    """Return which eras early stopping holds out; set `validation_eras_` to them."""
+    """Return a mask of the eras held out for early stopping; set `validation_eras_`."""
     plan = estimator._fit_state.plan
     if not plan.is_plain_gain and estimator._fit_state.validation_eras != "last":
         check_splittable(eras.labels, survey.era_counts, plan)

@@ -177,7 +177,7 @@ class ShardClassifier(ShardFitMixin, HistGradientBoostingClassifier):
 
 
 class Lockstep:
-    """Reports iterations to the client, by rank 0; all workers stop at the same one."""
+    """Reports rank 0's iterations to the client; stops all workers at the same one."""
 
     def __init__(self, fit_id: str, rank: int, has_callbacks: bool):
         self._fit_id = fit_id
@@ -269,7 +269,7 @@ def train(
     fit_id: str, rank: int, group: dict[str, Any] | None, timeout: int,
     has_callbacks: bool,
 ) -> Outcome:  # fmt: skip
-    """Return the outcome of fitting the client's estimator, as `local`, on a shard."""
+    """Fit the client's estimator, `local`, to a worker's shards; return the outcome."""
     kind = ShardClassifier if is_classifier(local) else ShardRegressor
     estimator: Any = object.__new__(kind)
     vars(estimator).update(vars(local))

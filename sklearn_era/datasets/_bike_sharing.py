@@ -37,9 +37,9 @@ def load_bike_sharing(*, as_frame: bool = False) -> Bunch:
 
         data, feature_names : ndarray or DataFrame of shape (17379, 9); list of str
             ``hour`` (0 to 23), ``weekday`` (0 is Sunday), ``holiday`` and
-            ``workingday`` (0 or 1), ``season`` (1 is winter, to 4), ``weather`` (1 is
-            clear, to 4, heavy rain or snow), and ``temperature``, ``humidity`` and
-            ``windspeed``, scaled to between 0 and 1; and these names.
+            ``workingday`` (0 or 1), ``season`` (1 to 4, 1 is winter), ``weather`` (from
+            1, clear, to 4, heavy rain or snow), and ``temperature``, ``humidity`` and
+            ``windspeed``, scaled to between 0 and 1; and the names of the columns.
         target, eras, dates : ndarray or Series of shape (17379,)
             Counts of rented bicycles, 1 to 977, float64; months as text such as
             ``"2011-01"``; and days, datetime64.

@@ -51,27 +51,27 @@ def make_numerai_like(
 
         r_it = sum_j b_je x_ij + sqrt(0.8) u_i + sqrt(0.2) v_it
 
-    where u and v are standard normal. The effect b_je is 0.045 s_j of a stable feature,
-    0.18 s_j h_je of an unstable one, and 0 of the others, with a sign s_j = ±1 of each
-    feature. The state h, drawn for each feature and era, is 1 (the effect *holds*) or
-    -1 (it is *reversed*) in 30 and 10 % of training eras, 20 and 20 % of fading ones,
-    and 10 and 30 % of live ones, and else 0.
+    where u and v are standard normal. The effect b_je is 0.045 s_j for a stable
+    feature, 0.18 s_j h_je for an unstable feature and 0 for all others, with a random
+    sign s_j = ±1 per feature. The state h is drawn for each feature and era: 1 (the
+    effect *holds*) in 30 % of training, 20 % of fading and 10 % of live eras, -1 (it is
+    *reversed*) in 10 %, 20 % and 30 % of these eras, and else 0.
 
     The target is the rank of r_it within the era, cut into 0, 0.25, 0.5, 0.75 and 1 for
     5, 20, 50, 20 and 5 % of the rows. At the defaults an unstable feature's mean effect
-    is 0.036 in training eras, close to a stable one's 0.045, so that the pooled gain
-    takes both, and -0.036 live.
+    is 0.036 in training eras, close to a stable feature's 0.045, so that the pooled
+    gain takes both, and -0.036 in live eras.
 
     Parameters
     ----------
     n_eras, rows_per_era : int, default=140 and 400
-        Number of eras before the live ones, including the fading ones, and of rows in
-        each era, 5 at least.
+        Number of eras before the live eras, including the fading eras; and number of
+        rows in each era, at least 5.
     n_features : int, default=60
         Number of features. Stable and unstable ones are drawn at random.
     n_fading_eras, n_live_eras : int, default=40 and 20
-        Number of eras before the live ones in which an unstable effect is reversed as
-        often as it holds; and of eras at the end, in which it is mostly reversed.
+        Number of eras, just before the live eras, in which an unstable effect is
+        reversed as often as it holds; and of live eras, in which reversals prevail.
     n_stable, n_unstable : int, default=6 and 12
         Number of features with a stable and with an unstable effect.
     n_targets : int, default=1
@@ -99,8 +99,8 @@ def make_numerai_like(
     Raises
     ------
     ValueError
-        If a parameter is outside its range, there are more stable and unstable features
-        than features, or more fading eras than eras.
+        If a parameter is outside its range, if there are more stable and unstable
+        features than `n_features`, or more fading eras than `n_eras`.
 
     Notes
     -----

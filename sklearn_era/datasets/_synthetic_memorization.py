@@ -44,13 +44,13 @@ def make_synthetic_memorization(
     per class: hard to learn, but true in every era. The others are a *shortcut*: easy
     to learn, and standard normal noise in the test set. Each era is dealt
     `n_anchors_per_era` anchors from a pool of `n_eras` standard normal vectors. A row
-    of class 0 lies on one of its era's anchors, a row of class 1 on its mirror image.
-    The shortcut thus separates the classes, in each era and in all eras pooled, but
-    along any single feature the classes swap sides between eras. Anchors of a feature
-    without such a swap are drawn again, while that is possible.
+    of class 0 lies on one of its era's anchors, a row of class 1 on an anchor's mirror
+    image. The shortcut thus separates the classes, in each era and in all eras pooled,
+    but along any single feature the classes swap sides between eras. The anchors of a
+    feature without such a swap are drawn again, up to 200 draws.
 
-    The defaults give the data set of [2]_, section 5.2; with ``n_anchors_per_era=1`` an
-    environment of [1]_ is an era.
+    The defaults give the data set of [2]_, section 5.2. With ``n_anchors_per_era=1``,
+    the eras are the environments of [1]_.
 
     Parameters
     ----------
@@ -61,8 +61,8 @@ def make_synthetic_memorization(
     n_shortcut_features : int, default=16
         Number of features that carry the shortcut, after the two of the spiral.
     n_anchors_per_era : int, default=3
-        Number of anchors dealt to each era from a shuffled deck with this many copies
-        of each, so that an era may get one twice. Rows are spread evenly over them.
+        Number of anchors dealt to each era, and shared evenly by its rows, from a deck
+        with this many copies of each anchor, so that an era may get an anchor twice.
     n_rotations, radial_noise : float, default=3.0 and 0.02
         Number of turns of a spiral arm, counted from the origin; and the half-width of
         the uniform noise on the radius, relative to the largest radius.

@@ -25,7 +25,7 @@ def categories_of_features(
 
 
 def listed_categories(tree: object, split: Any, bins: NDArray[np.intp]) -> Any:
-    """Return a mask of categories, given their bins, that a split sends to the side to
-    which missing and unknown values do not go.
+    """Return a mask over the categories with these `bins`: True if a split sends the
+    category to the other side than missing and unknown values.
     """
     return is_sent_left(tree, split, bins) != bool(split["missing_go_to_left"])

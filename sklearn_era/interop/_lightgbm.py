@@ -1,4 +1,4 @@
-"""Export of fitted models to LightGBM's text format, that of ``Booster.save_model``.
+"""Export of fitted models to LightGBM's text, the format of ``Booster.save_model``.
 Predictions are bit-identical: ``repr`` writes the shortest decimal that round-trips.
 """
 
@@ -52,8 +52,8 @@ def to_lightgbm_text(
 
     For other losses LightGBM applies the inverse link: the exponential for ``"gamma"``
     and ``"poisson"``, and for classifiers the logistic function or softmax, with the
-    probability of ``model.classes_[1]`` or of each of ``model.classes_``. There the
-    last digit may differ, like the exponentials of NumPy and the C library.
+    probability of ``model.classes_[1]`` or of each of ``model.classes_``. The last
+    digit may then differ, as exponentials of NumPy and of the C library do.
 
     Parameters
     ----------
@@ -61,8 +61,8 @@ def to_lightgbm_text(
             EraForestRegressor
         A fitted estimator, of `sklearn_era.ensemble` or of scikit-learn.
     feature_names : sequence of str of length n_features, default=None
-        The names to write. By default those of the fit, or ``Column_0``,
-        ``Column_1``, ...
+        The names to write. By default the names in the fit, or ``Column_0``,
+        ``Column_1``, ... without names.
     node_statistics : bool, default=True
         Whether to write gains and numbers of rows, which LightGBM needs for feature
         importances and contributions (``pred_contrib``), but not to predict.
@@ -75,7 +75,7 @@ def to_lightgbm_text(
     Raises
     ------
     TypeError, sklearn.exceptions.NotFittedError
-        If `model` is not a histogram gradient boosting model, or not fitted.
+        If `model` is not a histogram gradient boosting model, or is not fitted.
     ValueError
         If the model is an `EraForestClassifier`, has a custom loss, a threshold that
         LightGBM treats as zero, or categories that it cannot hold; or if LightGBM would
@@ -84,14 +84,14 @@ def to_lightgbm_text(
     Notes
     -----
     LightGBM reads values of X nearer to zero than 1e-35 as zero. It converts arrays of
-    integers to single precision, which rounds integers beyond 2**24: pass those as
-    float64, or in a data frame.
+    integers to single precision, which rounds integers beyond 2**24: pass such integers
+    as float64, or in a data frame.
 
     Categories of text, and of columns that were categorical by their dtype, are written
     with their order: pass these columns to LightGBM in a pandas frame, with the dtype
     "category" and any order. Numbers in columns that `categorical_features` lists stand
-    for themselves, whole numbers from 0 to 100,000: pass these as numbers. Missing
-    and unknown categories are predicted alike, except that LightGBM takes 2.5 for 2.
+    for themselves, whole numbers from 0 to 100,000: pass these as numbers. Missing and
+    unknown categories get the same predictions, except that LightGBM reads 2.5 as 2.
 
     Examples
     --------
@@ -172,8 +172,8 @@ def _feature_names(
 
 
 class _Categories(NamedTuple):
-    """The categories of a feature: their bins, and their numbers in LightGBM. With
-    `levels`, those of a pandas column, a category's number is its place in `levels`.
+    """The categories of a feature: their bins, and their numbers in LightGBM. `levels`
+    lists the categories of a pandas column in the order of these numbers, or is None.
     """
 
     bins: NDArray[np.intp]

@@ -28,14 +28,13 @@ from sklearn_era.interop._sklearn import as_vote, refuse_forest_classifier
 def register_onnx_converters() -> None:
     """Register converters of our estimators with skl2onnx, alone or in a pipeline.
 
-    skl2onnx looks up converters by the exact type of an estimator. Those of
-    scikit-learn's estimators serve ours, except for models that they silently convert
-    to a wrong graph. A split by categories becomes a chain of comparisons, so that
-    missing and unknown categories go where they go here. These are refused: categories
-    other than numbers that are exact in single precision (encode text in the pipeline),
-    regressors with a log link (``"gamma"`` and ``"poisson"``), classifiers of one
-    class, and `EraForestClassifier`. An average is a graph of its members, as
-    :func:`to_sklearn` has them.
+    skl2onnx looks up converters by the exact type of an estimator. Our estimators get
+    the converters of scikit-learn's. A split by categories becomes a chain of
+    comparisons, so that missing and unknown categories go to the same side as here. The
+    converters refuse models that would become a wrong graph: categories other than
+    numbers that are exact in single precision (encode text in the pipeline), regressors
+    with a log link (``"gamma"`` and ``"poisson"``), classifiers of one class, and
+    `EraForestClassifier`. An average becomes a vote, as by :func:`to_sklearn`.
 
     Raises
     ------
@@ -145,9 +144,9 @@ def _add_node(
 
 
 def _mend_nodes(model: BaseEstimator, attributes: dict[str, Any]) -> None:
-    """Replace splits by categories, which skl2onnx takes for thresholds, by chains of
-    comparisons, in `attributes` itself. Each comparison is with a category that goes to
-    the side to which missing and unknown values do not go.
+    """Replace, in `attributes` itself, each split by categories, which skl2onnx takes
+    for a threshold, by a chain of comparisons with the categories that go to the other
+    side than missing and unknown values.
     """
     trees = list(chain.from_iterable(model._predictors))
     columns, categories = column_of_feature(model), categories_of_features(model)

@@ -57,8 +57,8 @@ def to_sklearn(
 ) -> Any:
     """Convert a fitted model to scikit-learn's own estimator with the same trees.
 
-    Its predictions are bit-identical, those of an average but for rounding. Unpickling
-    it needs the same version of scikit-learn, but not sklearn_era.
+    The result's predictions are bit-identical, for an average up to rounding. To
+    unpickle the result needs the same version of scikit-learn, but not sklearn_era.
 
     Parameters
     ----------
@@ -74,23 +74,22 @@ def to_sklearn(
         A fitted estimator of `sklearn.ensemble`, with the parameters that it shares
         with `model`. Callbacks, metadata requests and all other parameters are left
         out. A forest becomes a regressor with an iteration per tree; fitted again, it
-        would be boosted. An average becomes a vote with its weights, and with the
-        classes of its members numbered; it takes no eras, and levels are those of new
-        eras.
+        would be boosted. An average becomes a vote with the same weights, and with
+        numbered classes in its members. The vote takes no eras: it predicts new eras.
 
     Raises
     ------
     TypeError
-        If `model` is not an estimator of `sklearn_era.ensemble`.
+        If `model` is none of these estimators.
     ValueError, sklearn.exceptions.NotFittedError
-        If it is an `EraForestClassifier`, or an average with such a member, a linear
-        one of AutoEra's own, or encoded columns; if it is not fitted.
+        If `model` is not fitted, is an `EraForestClassifier`, or is an average with
+        such a member, a linear member of AutoEra's own, or encoded columns.
 
     Warns
     -----
     UserWarning
-        If `scoring` depends on sklearn_era: the estimator gets ``scoring="loss"``,
-        which matters only if it is fitted again.
+        If `scoring` depends on sklearn_era: the result gets ``scoring="loss"``, which
+        matters only if the result is fitted again.
 
     Examples
     --------

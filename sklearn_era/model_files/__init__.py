@@ -53,7 +53,7 @@ __all__ = [
 
 
 class ModelFileError(ValueError):
-    """Raised if a model cannot be written, or if a file is no valid model file."""
+    """Raised if a model cannot be written, or if a file is not a valid model file."""
 
 
 @dataclass(frozen=True)
@@ -70,11 +70,11 @@ class ModelMetadata:
     categorical_features : list of str or list of int
         The categorical features, by name, or by position without names.
     target, era, groups : str or None
-        The names of the columns of the target, of eras and of groups, if given; of eras
-        and groups, by default those that the model's fit named.
+        The names of the columns of the target, of eras and of groups, if given. By
+        default, eras and groups have the column names that the model was fitted with.
     group, horizon : str, int or None
-        Whether the model is for "known" or "new" groups, and how far ahead, if it
-        tells or is given.
+        Whether the model is for "known" or "new" groups, and how far ahead it predicts;
+        None if neither the model nor the call of `save_model` sets it.
     split_criterion : str or None
         The ``repr`` of the split criterion; None for rules, averages and searches.
     versions : dict of str to str
@@ -108,20 +108,20 @@ def save_model(
 ) -> ModelMetadata:  # fmt: skip
     """Write a fitted estimator to a model file, at once or not at all.
 
-    It gets its name once `load_model` has read it.
+    The file gets its name once `load_model` has read it.
 
     Parameters
     ----------
     estimator : estimator
-        A fitted estimator of sklearn_era that predicts or transforms, as do those in
-        it. One of `sklearn_era.dask` is stored as the result of its `to_local`.
+        A fitted predictor or transformer of sklearn_era, with only such objects inside.
+        An estimator of `sklearn_era.dask` is stored as its `to_local` returns it.
     path : str or path-like
         The file to write, such as ``model.era``.
     target, era, groups : str, default=None
         The names of the columns of the target, of eras and of groups, for the metadata.
     group, horizon : str and int or str, default=None
-        The question that the model is for, 'known' or 'new' groups so far ahead; None
-        is the estimator's own, if it has one.
+        Whether the model is for 'known' or 'new' groups, and how far ahead it predicts;
+        None takes the values of the estimator, if it has any.
 
     Returns
     -------
@@ -131,11 +131,11 @@ def save_model(
     Raises
     ------
     TypeError, sklearn.exceptions.NotFittedError
-        If `estimator` is not one of sklearn_era, or not fitted; if a name is no text.
+        If `estimator` is not one of sklearn_era, or not fitted; if a name is not text.
     ModelFileError
-        If it has a value that a model file cannot hold, such as a function as its
-        `scoring` or `oob_score`, a `datetime.date` as a category, or another package's
-        estimator or splitter; or if its file could not be read.
+        If `estimator` has a value that a model file cannot hold, such as a function as
+        its `scoring` or `oob_score`, or another package's estimator or splitter; if its
+        file could not be read; or if it has ``refit=False``, and so no model.
     OSError
         If the file cannot be written.
     """
@@ -228,8 +228,8 @@ def load_model(path: str | os.PathLike[str]) -> tuple[Any, ModelMetadata]:
     Raises
     ------
     ModelFileError, OSError
-        If the file is not a model file, of another format or an unsupported
-        scikit-learn, damaged or forged, or cannot be read.
+        If the file is not a model file, has another format, was written with an
+        unsupported scikit-learn, is damaged or forged, or cannot be read.
     """
     metadata = read_metadata(path)
     written = printable(str(metadata.versions.get("scikit-learn")))
@@ -261,7 +261,7 @@ def load_model(path: str | os.PathLike[str]) -> tuple[Any, ModelMetadata]:
 def _read_metadata(
     archive: zipfile.ZipFile, path: str | PathLike[str]
 ) -> ModelMetadata:
-    """Return an archive's metadata, checked; raise ModelFileError if too large."""
+    """Check and return an archive's metadata; raise ModelFileError for a huge file."""
     members = archive.infolist()
     if len({member.filename for member in members}) < len(members):
         raise ValueError("members of the same name")

@@ -174,7 +174,7 @@ def inner_models(estimator: BaseEstimator) -> list[Any]:
 
 
 def first_booster(estimator: BaseEstimator) -> Any:
-    """Return the innermost model; of several, the first that is not linear, if any."""
+    """Return the innermost model; among several, the first non-linear or the first."""
     while inner := inner_models(estimator):
         estimator = next((x for x in inner if not hasattr(x, "_codings")), inner[0])
     return estimator
@@ -183,7 +183,7 @@ def first_booster(estimator: BaseEstimator) -> Any:
 def _check_average(
     weights: dict[str, float], members: dict[str, Any], parts: dict[str, Any]
 ) -> None:
-    """Raise ValueError unless weights, members and rows left out fit each other."""
+    """Raise ValueError unless weights, members and the rows left out are consistent."""
     _need({*members} <= {*weights}, "members and weights")
     _need(all(type(x) is str for x in weights), "names of members")
     _need(all(type(x) is float and x >= 0 for x in weights.values()), "weights")
@@ -247,7 +247,7 @@ def _categories(preprocessor: Any) -> list[Any] | None:
 
 
 def _restore_preprocessor(estimator: BaseEstimator) -> None:
-    """Set a preprocessor, fitted to a made-up row and given the stored categories."""
+    """Set a preprocessor that is fitted to a made-up row and has stored categories."""
     is_categorical, parts = estimator.is_categorical_, estimator._preprocessor
     estimator._is_categorical_remapped = None
     if is_categorical is None:
@@ -286,7 +286,7 @@ def _restore_preprocessor(estimator: BaseEstimator) -> None:
 
 
 def _restore_bins(encoder: OrdinalEncoder, bins: tuple[Any, ...]) -> None:
-    """Set bins of categories. Older files list only those that share the last bin."""
+    """Set the bins of categories; older files list only categories of the last bin."""
     sizes = shared_bins.numbers_of_categories(encoder).tolist()
     for i, (size, given) in enumerate(zip(sizes, bins, strict=True)):
         if 0 < given.size < size and np.all(np.diff(given) > 0):

@@ -1,5 +1,5 @@
-"""Encoding of values as JSON and plain .npy arrays, and decoding. Types that JSON lacks
-are an object by kind: ``{"tuple": [...]}``, or ``{"array": 3}`` for ``arrays/3.npy``.
+"""Encoding of values as JSON and plain .npy arrays, and decoding. Kinds that JSON lacks
+are keys of objects: ``{"tuple": [...]}``, or ``{"array": 3}`` for ``arrays/3.npy``.
 """
 
 import io
@@ -113,7 +113,7 @@ class ValueWriter:
 
 
 class ValueReader:
-    """Decodes what `ValueWriter` wrote; invalid input raises an error of any type."""
+    """Decodes values of `ValueWriter`; invalid input raises an error of any type."""
 
     def __init__(self, archive: zipfile.ZipFile):
         self._archive = archive
@@ -175,7 +175,7 @@ class ValueReader:
 
     def _array(self, number: int) -> NDArray[Any]:
         """Return the array of this number from the archive; raise ValueError if it was
-        read before, has objects, or is not of the size that its header says.
+        read before, holds objects, or has another size than its header states.
         """
         if number in self._read:
             raise ValueError("it uses an array twice")
@@ -200,14 +200,14 @@ def _member(number: int) -> str:
 
 
 def _in_zone(stamp: datetime, name: str) -> datetime:
-    """Return a time in a time zone, or as it is if the zone is unknown here."""
+    """Return a time in the named zone, or unchanged if the zone is unknown here."""
     with suppress(KeyError, ValueError):
         return stamp if name == "None" else stamp.astimezone(ZoneInfo(name))
     return stamp
 
 
 def _generator(state: Any) -> Any:
-    """Return a random generator in a state that is checked here, not by NumPy."""
+    """Return a random generator with a state, after checks that NumPy leaves out."""
     if state["bit_generator"] == "MT19937":
         if not 0 <= state["state"]["pos"] <= 624:
             raise ValueError("a random state points outside its numbers")

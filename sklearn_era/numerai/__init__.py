@@ -10,8 +10,8 @@ Modules in the order of the work:
 - ``validation``, ``score_table``, ``report``, with ``metrics`` over ``rows_by_era``:
   scores on unseen eras, and live scores;
 - ``export``, ``export_check``: a model as a file that Numerai runs;
-- ``steps``: each of these for one model, told to a ``reporter``; ``pipeline``: a
-  whole round.
+- ``steps``: these steps for one model, which a ``reporter`` shows; ``pipeline``: all
+  steps of a round.
 
 ``errors`` and ``files`` (folders, records, locks) are shared. Install
 ``sklearn-era[numerai]``.
@@ -31,7 +31,7 @@ _raise_for = renamed(__name__, {"train": "the command sklearn-era numerai train"
 
 
 def __getattr__(name: str) -> Any:
-    """Return a public name, imported on first use: some modules need no extra."""
+    """Import and return a public function, only here: some modules need no extra."""
     if name not in __all__:
         _raise_for(name)
     from sklearn_era.numerai import export

@@ -1,4 +1,4 @@
-"""Numerai's GraphQL API: queries, after its schema or numerapi, and a client."""
+"""A client of Numerai's GraphQL API, and its queries, as in the schema or numerapi."""
 
 import hashlib
 import os
@@ -31,7 +31,7 @@ _SAME_FOR_ALL = {"tournament": _CLASSIC, "source": "sklearn-era"}
 
 
 class Query(NamedTuple):
-    """A query of one field; `shape` says what it asks for, and checks the answer."""
+    """A query of one field; `shape` lists the parts to ask for, with their types."""
 
     step: str
     call: str
@@ -40,7 +40,7 @@ class Query(NamedTuple):
     kind: str = "query"
 
     def body(self, *given: Any) -> dict[str, Any]:
-        """Return the body to post; `given` are values of the query's own arguments."""
+        """Return the body to post; `given` has the values of unshared arguments."""
         declared = "".join(self.call.partition("(")[1:])
         passed = re.sub(r"\$(\w+): [\w!]+", r"\1: $\1", self.call)
         asked = f"{self.kind}{declared} {{ {passed}{_parts(self.shape)[0]} }}"
@@ -49,7 +49,7 @@ class Query(NamedTuple):
         return {"query": asked, "variables": variables}
 
     def read(self, data: Mapping[str, Any]) -> Any:
-        """Return the field's value in an answer; HttpFailure for a wrong shape."""
+        """Return the field's value in an answer; raise HttpFailure if it is invalid."""
         root = self.call.partition("(")[0]
         try:
             return getattr(_parts({root: self.shape})[1].model_validate(data), root)
@@ -121,7 +121,7 @@ class Listed(NamedTuple):
 
 
 class Numerai:
-    """A client of Numerai's API, for the Classic tournament; errors are ApiError."""
+    """A client of Numerai's API for its Classic tournament, with the account's keys."""
 
     def __init__(
         self, http: Http, public_id: str = "", secret_key: str = "", url: str = API_URL
@@ -146,7 +146,7 @@ class Numerai:
         return cls(Http(timeout, retries), keys[0], keys[1], url)
 
     def check_keys(self) -> str:
-        """Return the authorization header; ConfigError for missing or odd keys."""
+        """Return the authorization header; raise ConfigError without valid keys."""
         keys = {name: half.get_secret_value() for name, half in self._keys.items()}
         if missing := [name for name, half in keys.items() if not half]:
             raise ConfigError(
@@ -174,7 +174,7 @@ class Numerai:
         return {x.name: x.id for x in models if x.tournament == _CLASSIC}
 
     def model_id(self, name: str, known: Mapping[str, str] | None = None) -> str:
-        """Return the id of a Classic model by its name, found in `known` if given."""
+        """Return the id of a Classic model, from `known` (ids by name) if given."""
         known = self.models() if known is None else known
         if name not in known:
             yours = f"Your models: {', '.join(sorted(known))}."
@@ -229,7 +229,7 @@ class Numerai:
         return listed
 
     def fetch(self, submission_id: str) -> bytes:
-        """Return the file of a submission, downloaded."""
+        """Download the file of a submission, and return its bytes."""
 
         def attempt() -> bytes:
             url = self.ask(FETCH, submission_id, retry=False).url
@@ -241,7 +241,7 @@ class Numerai:
     def find(
         self, model_id: str, known: Collection[str], filename: str | None, sha256: str
     ) -> str | None:
-        """Return the id of a new submission with a file's name or content, or None."""
+        """Return the id of an unknown submission with this name or content, or None."""
         new = [entry for entry in self.submissions(model_id) if entry.id not in known]
         if named := [x.id for x in new if filename and x.filename == filename]:
             return named[0]

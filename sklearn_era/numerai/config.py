@@ -35,7 +35,7 @@ _Layer = tuple[str, Any]
 
 
 def _form(pattern: str, demand: str) -> Any:
-    """Return a field for text that matches a pattern; errors say "must be {demand}"."""
+    """Return a field for text that matches a pattern; errors end "must be {demand}"."""
     return Field(pattern=rf"^{pattern}\Z", description=f"must be {demand}")
 
 
@@ -129,14 +129,14 @@ class TrainSection(Section):
 
 
 class PredictSection(Section):
-    """How predictions are neutralized, live and in validation."""
+    """The settings of neutralization, for live predictions and validation."""
 
     neutralize_proportion: float = Field(default=0.0, ge=0, le=1)
     neutralize_feature_set: str = ""
 
     def neutralizers(self, own: list[str], of: Callable[[str], list[str]]) -> list[str]:
-        """Return the columns to neutralize by, if any: those of the configured feature
-        set, as the function `of` finds them, or else `own`, the features of the fits.
+        """Return the columns to neutralize by: `of` (the configured feature set), or
+        else `own`, the features of the fits; [] for the proportion 0.
         """
         if self.neutralize_proportion and self.neutralize_feature_set:
             return of(self.neutralize_feature_set)
@@ -274,7 +274,7 @@ def write_config(path: Path, *, name: str, target: str, version: str) -> None:
 
 
 def resolve(document: Mapping[str, Any]) -> Config:
-    """Return the checked configuration; each member of a model has all its settings."""
+    """Check a parsed file; return its configuration, with each member's settings."""
     if (form := document.get("format", 1)) not in (1, 2):
         raise ConfigError(f"format = {form!r} is not supported: upgrade sklearn-era.")
     names = ("data", "train", "validate", "predict", "submit", "export")
@@ -306,7 +306,7 @@ def resolve(document: Mapping[str, Any]) -> Config:
 def _parse_models(
     given: Any, layers: Mapping[str, _Layer], defaults: Mapping[str, Any]
 ) -> Iterator[Model]:
-    """Yield models; their members' settings override the model's and shared ones."""
+    """Yield models; a member's settings override its model's and the shared ones."""
     for layer, model in _items("[[model]]", given, ("name", "predict", "member")):
         where, shared = layer[0], (layers["train"], layer)
         members, tables = [], model.pop("member", [{"name": "model"}])
@@ -321,7 +321,7 @@ def _parse_models(
 
 
 def _items(where: str, given: Any, own: Sequence[str]) -> Iterator[tuple[_Layer, Any]]:
-    """Yield, for each table of an array, its training settings and its `own` keys."""
+    """Yield for each table in `given` its name and settings; apart, its `own` keys."""
     if given == []:
         raise ConfigError(f"{where} is missing; {_WHOLE}.")
     seen = dict[str, str]()
@@ -338,7 +338,7 @@ def _items(where: str, given: Any, own: Sequence[str]) -> Iterator[tuple[_Layer,
 
 
 def _parse_train(defaults: Mapping[str, Any], *layers: _Layer) -> TrainSection:
-    """Return the settings of a fit from all layers; parameters are merged, too."""
+    """Merge layers into the settings of a fit, and their tables of parameters, too."""
     of = {"[train]": "[train.parameters]"}  # other names have two words
     own = [(of.get(x, f"{x} parameters"), y.get("parameters", {})) for x, y in layers]
     _, origins = _merge(*own)
@@ -363,7 +363,7 @@ def _parse_train(defaults: Mapping[str, Any], *layers: _Layer) -> TrainSection:
 
 
 def _merge(*layers: _Layer) -> tuple[dict[str, Any], dict[str, str]]:
-    """Merge layers into one table; later ones win. Return also each key's layer."""
+    """Merge layers, of which later ones win; return the table, and each key's layer."""
     values, origins = dict[str, Any](), dict[str, str]()
     for where, table in layers:
         if not isinstance(table, dict):

@@ -56,7 +56,7 @@ def read_features(path: Path) -> FeatureMetadata:
 
 
 def check_parquet(path: Path, live: bool = False, needs_era: bool = True) -> None:
-    """Raise DataError if ids or eras are damaged or, in a live file, any column is."""
+    """Raise DataError for bad ids or eras, or for a live file with a damaged column."""
     names = read_column_names(path)
     if needs_era:
         check_has(path, ["era"], names)
@@ -104,7 +104,7 @@ def read_ids(path: Path) -> list[str]:
 
 
 def read_columns(path: Path, columns: Sequence[str] | None) -> pd.DataFrame:
-    """Return columns of a file, or all, as a frame with the index ``id``."""
+    """Return some columns of a file (None: all) as a frame with the index ``id``."""
     key, table = _read(path, columns)
     with decoding(path):
         frame = table.to_pandas(ignore_metadata=True).set_index(key)
@@ -116,7 +116,7 @@ def read_columns(path: Path, columns: Sequence[str] | None) -> pd.DataFrame:
 def decoding(
     shown: object, template: str = "{shown} is damaged ({reason}). " + ADVICE
 ) -> Iterator[None]:
-    """Raise errors of the ``with`` block that are about a file as `DataError`."""
+    """Raise DataError for an ArrowException, OSError or ValueError in the block."""
     try:
         yield
     except (pyarrow.ArrowException, OSError, ValueError) as error:
@@ -136,7 +136,7 @@ def _opened(path: Path) -> Iterator[Any]:
 
 
 def _read(path: Path, columns: Sequence[str] | None) -> tuple[str, Any]:
-    """Return the name of the ids (column or index), and a table with `columns`."""
+    """Return the name of the column with ids, and a table with ids and `columns`."""
     with _opened(path) as file:
         schema = file.schema_arrow
         index = (schema.pandas_metadata or {}).get("index_columns", [])
@@ -152,7 +152,7 @@ def _read(path: Path, columns: Sequence[str] | None) -> tuple[str, Any]:
 
 
 class EraFile:
-    """A Parquet file with rows by era, to be read by column; no rows are read yet."""
+    """A Parquet file with rows by era. Methods read columns; opening reads no rows."""
 
     def __init__(self, path: Path) -> None:
         with decoding(path):
@@ -160,13 +160,13 @@ class EraFile:
         self.path = path
 
     def check_numeric(self, names: Sequence[str], argument: str = "features") -> None:
-        """Raise DataError unless these columns exist and are numeric."""
+        """Raise DataError unless the columns `names` exist and are numeric."""
         check_has(self.path, names, self.columns.names)
         with decoding(self.path, "{reason}."):
             self.columns.check_numeric([*names], argument)
 
     def read_numbers(self, name: str) -> NDArray[np.float64]:
-        """Return a column of numbers, NaN if missing; DataError if any is infinite."""
+        """Return a column as floats, NaN if missing; raise DataError for infinity."""
         self.check_numeric([name], "column")
         with decoding(self.path):
             values = self.columns.read_numbers(name, "column")
@@ -186,7 +186,7 @@ class EraFile:
         return labels, index
 
     def runs(self) -> list[EraRun]:
-        """Return the rows of each era, in the file's order; DataError if scattered."""
+        """Return each era's rows, in file order; raise DataError for scattered rows."""
         labels, index = self.read_eras()
         starts = np.flatnonzero(np.diff(index, prepend=-1)).tolist()
         in_order = [labels[i] for i in index[starts]]
@@ -199,9 +199,9 @@ class EraFile:
     def blocks(
         self, features: Sequence[str], runs: Sequence[EraRun]
     ) -> Iterator[NDArray[Any]]:
-        """Yield the features of each era, of shape (n_rows_of_era, n_features), in
-        Fortran order: int8 if all features are, else float64 with NaN. `runs` are in
-        file order.
+        """Yield for each era an array of shape (n_rows_of_era, n_features) in Fortran
+        order, of the features' common dtype: int8 if all have it, or float64 with NaN.
+        `runs` must be in file order.
         """
         names, columns = list(features), self.columns
         self.check_numeric(names)
@@ -225,7 +225,7 @@ class EraFile:
 def read_rows(
     files: Sequence[Path], features: Sequence[str], target: str, eras: Mapping[str, Any]
 ) -> tuple[pd.DataFrame, NDArray[Any], NDArray[Any]]:
-    """Return features, targets and era labels (from `eras`) of rows with a target."""
+    """Return features, targets and labels `eras[era]` of rows with a target, by era."""
     parts = dict[str, Any]()
     for path in files:
         file = EraFile(path)
@@ -241,8 +241,8 @@ def read_rows(
 
 
 def select_eras(files: Sequence[Path], fit: TrainSection) -> tuple[dict[str, int], int]:
-    """Return the label of each of a fit's eras, in order, and the number of rows
-    without a target in these eras.
+    """Return the label of each era to train on, in order; and the number of rows that
+    lack a target in the chosen eras, of which some may have no target at all.
     """
     counts: dict[str, list[int]] = {}
     for path in files:
@@ -325,7 +325,7 @@ def parse_predictions(content: bytes, shown: str) -> pd.DataFrame:
 
 
 def _only(names: Sequence[str], wanted: Sequence[str], shown: str) -> str:
-    """Return the only wanted column that exists; else raise SubmissionError."""
+    """Return the only name in both `names` and `wanted`; else raise SubmissionError."""
     found = [name for name in wanted if name in names]
     if len(found) != 1:
         has = "both" if found else list_columns(names)

@@ -1,6 +1,6 @@
 """Downloads of Numerai's data, resumed across attempts, runs and rounds.
 
-The partial download of a file is named by its version, the strong ETag of the storage:
+A partial download is named by the version of the file, a strong ETag of the storage:
 ``train_1401.parquet.<version>.partial``. Versions are never mixed.
 """
 
@@ -42,7 +42,7 @@ def served_name(version: str, name: str) -> str:
 
 
 def wanted(workspace: Workspace, section: DataSection, number: int) -> dict[str, str]:
-    """Return the reason to fetch each file: always if live, else if missing or old."""
+    """Return the live, missing and old files to fetch, with the reason for each."""
     reasons = {}
     for name in section.files:
         rounds = workspace.rounds_of(name)
@@ -94,7 +94,7 @@ def download(
 
 @dataclass(frozen=True)
 class Fetch:
-    """Fetches a file, or its missing rest; tries again if `check` raises DataError."""
+    """Fetches a file or its missing rest; once more if `check` raises DataError."""
 
     client: Numerai
     filename: str
@@ -120,7 +120,7 @@ class Fetch:
                 self._partial("").unlink()
 
     def _fetch_checked(self) -> None:
-        """Fetch and check the file; try again as long as attempts make progress."""
+        """Fetch and check the file; repeat failed attempts that fetched a megabyte."""
         while True:
             before = self._size()
             try:
@@ -191,7 +191,7 @@ class Fetch:
 
 
 def check_new(workspace: Workspace, name: str, round_number: int, path: Path) -> None:
-    """Raise an error for a damaged file, or for live data of an earlier round."""
+    """Raise DataError for a damaged file, NotPublishedError for an old live file."""
     try:
         _check(name, path)
     except DataError as error:

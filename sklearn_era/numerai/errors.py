@@ -54,7 +54,7 @@ def warn(text: str) -> None:
 def alternatives(
     name: str, known: Collection[str], spell: Callable[[list[str]], str] = ", ".join
 ) -> str:
-    """Return the end of a message on an unknown name: names like it, or all known."""
+    """Return the end of a message on an unknown name: similar or all known names."""
     # Compared in lower case: wrong case is the commonest slip.
     lower = {one.lower(): one for one in known}
     close = [repr(lower[one]) for one in get_close_matches(name.lower(), lower)]

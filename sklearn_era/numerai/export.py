@@ -69,10 +69,10 @@ def write_portable_model(
     The pickle is a function of the live data, a data frame with index ``id``, column
     ``era`` and the features. It returns a data frame with the same index and the column
     ``prediction``: the rank :math:`(\operatorname{rank}(x_i) - 1/2) / n` of the model's
-    predictions x among the n rows of each era, ties averaged. LightGBM predicts on one
-    thread, bit for bit as `model`; a missing column is a ``KeyError`` with its name.
-    Neutralization cannot be expressed. The trees and feature names are readable in the
-    pickle. The command ``sklearn-era numerai export`` exports blends.
+    predictions x among the n rows of each era, with average ranks for ties. LightGBM
+    predicts on one thread, to the same bits as `model`. A missing column raises a
+    ``KeyError`` with its name. The pickle cannot neutralize; its trees and feature
+    names are readable. The command ``sklearn-era numerai export`` exports blends.
 
     Parameters
     ----------
@@ -88,15 +88,15 @@ def write_portable_model(
     Raises
     ------
     ExportError
-        If the estimator is another one, not fitted, or has a log link, categorical
-        features, splits that LightGBM cannot make, or other features than
+        If `model` is another estimator, is not fitted, or has a log link, categorical
+        features, splits that LightGBM cannot make, or features that are not
         `feature_names`.
     DataError
         If the file cannot be written.
 
     See Also
     --------
-    sklearn_era.numerai.check_portable_model : Runs it as Numerai does.
+    sklearn_era.numerai.check_portable_model : Run the pickle as Numerai does.
 
     Examples
     --------
@@ -171,8 +171,8 @@ def upload_pickle(
     data_version: str | None = None, wait: float = 1800.0, assign: bool = False,
     on_step: Callable[[str], None] = lambda text: None,
 ) -> str:  # fmt: skip
-    """Upload a pickle to a model; return the status of Numerai's validation, after
-    `wait` seconds at most. With `assign`, the pickle makes the model's submissions.
+    """Upload a pickle for a model; return the status of Numerai's validation at its end
+    or after `wait` seconds. With `assign`, a valid pickle makes the submissions.
     """
     model_id = client.model_id(model_name)
     run_by = _choose(client.ask(IMAGES), image, "image")
@@ -213,7 +213,9 @@ def upload_pickle(
 
 
 def _choose(entries: Sequence[Any], name: str | None, what: str) -> Any:
-    """Return the entry with a name or id; for None, the default entry, if any."""
+    """Return the entry whose name or id is `name`; for None, the default entry, or None
+    without a default. Raise ConfigError for an unknown name.
+    """
     for entry in entries:
         if entry.default if name is None else name in (entry.name, entry.id):
             return entry
@@ -223,7 +225,7 @@ def _choose(entries: Sequence[Any], name: str | None, what: str) -> Any:
 
 
 class _Call:
-    """A call that is pickled, and happens when the pickle is read."""
+    """A function call in the form of a pickle: unpickling makes the call."""
 
     def __init__(self, function: Any, *arguments: Any) -> None:
         self.function, self.arguments = function, arguments
@@ -236,13 +238,13 @@ class _Call:
 
 
 def _public(name: str) -> _Call:
-    """Return a call for a function or class "module:name", which may not exist here."""
+    """Return a call that imports "module:name", which need not be installed here."""
     return _Call(pkgutil.resolve_name, name)
 
 
 def _live_function(blend: Blend) -> _Call:
-    """Return calls that make the function of live data, which returns ranks by era: of
-    one fit's predictions, or of the sum of several fits' gaussianized ranks.
+    """Return calls that make the pickle's function, from live data to ranks by era: of
+    one fit's predictions, or of the weighted sum of several fits' gaussianized ranks.
     """
     predictors = {f"fit_{k}": _predictor(part) for k, part in enumerate(blend.fits)}
     fits = list(predictors)
@@ -265,7 +267,7 @@ def _live_function(blend: Blend) -> _Call:
 
 
 def _predictor(part: WeightedFit) -> _Call:
-    """Return calls that make a function, which predicts a frame as a fit does."""
+    """Return calls that make a function from a frame to the predictions of a fit."""
     model, names = part.estimator, part.features
     try:
         given: Any = {"feature_names": names or None, "node_statistics": False}

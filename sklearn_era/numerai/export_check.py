@@ -79,23 +79,24 @@ def check_portable_model(
     """Run a pickled model by the rules of Numerai's model upload.
 
     Another process reads the pickle, calls it with the live data, checks the result and
-    writes the CSV: on one CPU, without sklearn_era, and without the environment's
-    variables, which may hold keys. A pickle is a program: only run your own.
+    writes the CSV: on one CPU, without sklearn_era, and with few of the environment's
+    variables, as others may hold keys. A pickle is a program: only run your own.
 
     Parameters
     ----------
     path : str or path-like
-        The pickle, such as :func:`~sklearn_era.numerai.write_portable_model` writes.
+        The pickle, as :func:`~sklearn_era.numerai.write_portable_model` writes it.
     live : str, path-like or pandas.DataFrame
         The live data with all columns; ``id`` is one of them, or the index.
     python : str or path-like, default=None
-        The Python to run it with, ideally of an environment like Numerai's image.
+        The Python that runs the pickle, ideally in an environment like Numerai's image;
+        by default this Python.
     memory_limit : int, default=4 GiB
         The most memory in bytes.
     time_limit : float, default=600.0
         The most seconds.
     output : str or path-like, default=None
-        Where to write the predictions, as CSV.
+        The file to write the predictions to, as CSV; by default none.
 
     Returns
     -------
@@ -141,7 +142,7 @@ def check_portable_model(
 
 
 def _run(command: list[str], folder: Path, time_limit: float) -> dict[str, Any]:
-    """Run this file as a program; return its report, or a report on how it failed."""
+    """Run this file as a program; return its report, or a report of its failure."""
     inherited = {x: os.environ[x] for x in _INHERITED if x in os.environ}
     try:
         done = subprocess.run(
@@ -210,7 +211,7 @@ def main(memory_limit: str, model: str, live: str) -> None:
 
 
 def _predict(report: dict[str, Any], model: str, live: str) -> int:
-    """Predict, write the CSV, and return the number of rows; `report` has the stage."""
+    """Predict, write the CSV, return the number of rows; put each stage in `report`."""
     import pandas as pd
     import pyarrow.parquet  # noqa: F401 - pandas reads Parquet with it
 

@@ -98,7 +98,7 @@ def arrays_digest(arrays: Mapping[str, NDArray[Any]]) -> str:
 
 @contextmanager
 def replacing(path: Path) -> Iterator[Path]:
-    """Yield a temporary path, to replace `path` once it is complete and on disk."""
+    """Yield a temporary path; after the block, flush its file and move it to `path`."""
     try:
         make_folder(path.parent)
         partial = path.with_name(f"{path.name}.{secrets.token_hex(4)}.partial")
@@ -119,7 +119,7 @@ def write_whole(path: Path, content: bytes) -> None:
 
 class Record(BaseModel):
     """A JSON file that later versions can read: unknown keys are ignored, and missing
-    keys have their defaults. `format` is raised only if older readers would misread it.
+    keys have their defaults. `format` grows only if older versions misread the file.
     """
 
     # pydantic 2.8 warns of fields named model_*.
@@ -171,7 +171,7 @@ def plain(value: Any) -> Any:
 
 @contextmanager
 def lock(path: Path, what: str, *, wait: float = 0.0) -> Iterator[None]:
-    """Hold a lock file; BusyError if another run still has it after `wait` seconds."""
+    """Hold a lock file in the block; raise BusyError if not free in `wait` seconds."""
     own = filelock.FileLock(path, timeout=wait)
     try:
         path.parent.mkdir(parents=True, exist_ok=True)

@@ -41,7 +41,7 @@ _LOCAL = re.compile(r"localhost|127(\.\d{1,3}){3}|::1")
 
 
 class HttpFailure(ApiError):
-    """A failed call; it may work later (`transient`) or have acted (`unclear`)."""
+    """A failed call. `transient`: it may work later; `unclear`: it may have acted."""
 
     def __init__(
         self, text: str, status: int = 0, transient: bool = False, unclear: bool = False
@@ -53,7 +53,7 @@ class HttpFailure(ApiError):
 
 
 class Http:
-    """Sends requests. All but downloads take at most ten times `timeout` seconds."""
+    """Sends requests. Only files may take more than twenty times `timeout` seconds."""
 
     def __init__(self, timeout: float, retries: int, backoff: float = 1.0) -> None:
         self.timeout, self.retries, self.backoff = timeout, retries, backoff
@@ -63,11 +63,11 @@ class Http:
             logging.getLogger(name).addFilter(_is_foreign)
 
     def now(self) -> datetime:
-        """Return the time by Numerai's clock, from its last Date header."""
+        """Return the present time, corrected by the last Date header of Numerai."""
         return datetime.now(UTC) + self._skew
 
     def wait(self, attempt: int, asked: float = 0.0) -> None:
-        """Wait `asked` seconds at least; longer after each failed attempt (from 0)."""
+        """Wait `asked` seconds at least; the higher `attempt` (from 0), the longer."""
         # Jitter: clients that failed at the same time must not return together.
         backoff = self.backoff * 2.0 ** min(attempt, 10) * random.uniform(0.5, 1.0)
         time.sleep(max(min(backoff, _MOST_WAIT), asked))
@@ -115,8 +115,8 @@ class Http:
     def get(
         self, step: str, url: str, limited: bool = True, **headers: str
     ) -> Iterator[tuple[Any, Iterator[bytes]]]:
-        """Open a signed address; yield its reply and chunks of the body. The reply has
-        all of the file, a range (206) or nothing (416).
+        """Open a signed address; yield the reply and chunks of its body, which is the
+        whole file, a range of it (status 206) or nothing of it (416).
         """
         peer = f"{step}: the storage"
         for _ in range(_MOST_REDIRECTS):
@@ -136,7 +136,7 @@ class Http:
     def _open(
         self, peer: str, method: str, url: str, headers: Any, size: int = 0, **body: Any
     ) -> Any:
-        """Send a request, with `size` bytes; return the reply, its body not read."""
+        """Send a request with `size` bytes; return the reply with its body unread."""
         if not may_be_called(url):
             raise HttpFailure(f"{peer} cannot be called: its address is not https.")
         seconds = 10 * self.timeout + size / _UPLOAD_SPEED
@@ -162,7 +162,7 @@ class Http:
             return session.get_adapter(url).send(request, timeout=self.timeout, **given)
 
     def _chunks(self, peer: str, reply: Any, limited: bool = True) -> Iterator[bytes]:
-        """Yield a body in chunks; fail if it stalls or, if `limited`, never ends."""
+        """Yield a body in chunks; fail if it is slow or, if `limited`, long or late."""
         spent, taken, elapsed, total = 0.0, 0, 0.0, 0
         read, began = partial(self._read, reply.raw), time.monotonic()
         while chunk := self._classified(peer, read):
@@ -182,7 +182,7 @@ class Http:
             began = time.monotonic()
 
     def _read(self, raw: Any) -> bytes:
-        """Return some of a body's bytes; fail if they take over twice the timeout."""
+        """Return some bytes of a body; raise TimeoutError after twice the timeout."""
         try:
             chunk = _started(partial(raw.read1, _CHUNK, decode_content=True))
             return chunk.result(2 * self.timeout)
@@ -192,7 +192,7 @@ class Http:
             raise
 
     def _classified(self, peer: str, call: Callable[[], _T]) -> _T:
-        """Return a call's result; raise network errors as `HttpFailure` instead."""
+        """Return the result of `call`; raise HttpFailure in place of network errors."""
         errors, below, passing = requests.exceptions, urllib3.exceptions, False
         try:
             return call()
@@ -213,8 +213,8 @@ class Http:
     def _check(
         self, peer: str, response: Any, advice: str = "", is_signed: bool = False
     ) -> None:
-        """Raise HttpFailure, with `advice`, unless a reply of `peer`, a server, is a
-        success. An address that `is_signed` expires, and is then forbidden.
+        """Raise HttpFailure unless the status is 2xx; its text names the server `peer`
+        and ends with `advice`. If `is_signed`, 403 is transient: the address expired.
         """
         if 200 <= (status := response.status_code) < 300:
             return
@@ -236,8 +236,8 @@ class Http:
 
 
 def _started(call: Callable[[], _T]) -> Future[_T]:
-    """Start a call in a thread, and return its future. The thread can be left behind,
-    as a socket's timeout starts again with every byte.
+    """Start a call in a thread, and return its future. Its caller may give up waiting,
+    which a socket's own timeout does not allow: it starts again with every byte.
     """
     outcome: Future[_T] = Future()
 
@@ -252,7 +252,7 @@ def _started(call: Callable[[], _T]) -> Future[_T]:
 
 
 def _is_foreign(record: logging.LogRecord) -> bool:
-    """Return whether a log record comes from a request that is not ours."""
+    """Return whether a log record comes from a request of other packages."""
     return threading.current_thread().name != _THREAD
 
 
@@ -280,7 +280,7 @@ def redact(text: object, *secrets: str) -> str:
 
 
 def _redirected(url: str, location: str) -> str:
-    """Return a redirect's target; "" if invalid, or from elsewhere to this machine."""
+    """Return a redirect's target; "" if invalid or if it leads from outside to here."""
     with suppress(ValueError):
         target = urljoin(url, location)
         if is_loopback(url) or not is_loopback(target):

@@ -8,9 +8,9 @@ different indexes are refused.
 The equations are those of ``numerai_tools.scoring`` (0.7.2; Numerai, 2025), with
 :math:`p(x) = \operatorname{sign}(x) |x|^{3/2}` and gaussianized ranks
 :math:`g(x) = \Phi^{-1}((\operatorname{rank}(x) - 1/2) / n)`, where ties have average
-ranks. Bad types, shapes and values, eras without enough targets, and predictions passed
-first, as numerai-tools takes them, raise ValueError.
-All but ranks and exposures need ``sklearn-era[numerai]``.
+ranks. The functions raise ValueError for bad shapes and values, for eras with too few
+targets, and for predictions passed before targets, the order of numerai-tools; for bad
+types ValueError or TypeError. CORR, MMC, BMC and FNC need ``sklearn-era[numerai]``.
 """
 
 from __future__ import annotations
@@ -98,15 +98,15 @@ def numerai_corr(
 ) -> Scores:  # fmt: skip
     r"""Compute CORR, a correlation of targets and predictions that stresses extremes.
 
-    :math:`\operatorname{pearson}(p(g(x)), p(y - \bar y))`, with p and g of the module.
+    :math:`\operatorname{pearson}(p(g(x)), p(y - \bar y))`, with the module's p and g.
 
     Parameters
     ----------
     y_true, y_pred : array-like of shape (n_samples,)
         Targets y such as 0, 0.25, ..., 1, NaN if unknown; finite predictions x.
     eras, max_missing_share : array-like and float, default=None and 0.2
-        Labels of rows, if any; and the largest share of an era's rows that may lack a
-        target. Such rows are left out.
+        The label of each row's era, if any; and the largest share of an era's rows that
+        may lack a target. Rows without a target are left out.
 
     Returns
     -------
@@ -130,8 +130,8 @@ def correlation_contribution(
 ) -> Scores:  # fmt: skip
     r"""Compute MMC, the contribution to a meta model, or BMC, to a benchmark model.
 
-    :math:`(y - \bar y) \cdot (x - m (x \cdot m) / (m \cdot m)) / n`, with the
-    predictions x and the meta model m both by g, and targets in [0, 1] times 4.
+    :math:`(y - \bar y) \cdot (x - m (x \cdot m) / (m \cdot m)) / n`, with g applied to
+    the predictions x and the meta model m, and targets y in [0, 1] multiplied by 4.
 
     Parameters
     ----------
@@ -143,7 +143,7 @@ def correlation_contribution(
     Returns
     -------
     scores : EraScores or float
-        A covariance; 0 if all predictions are equal, NaN if the meta model's are.
+        A covariance; 0 if all predictions are equal, NaN if all of the meta model are.
         `n_samples` counts the rows with both target and meta model.
 
     Examples
@@ -160,7 +160,7 @@ def feature_neutral_corr(
     y_true: ArrayLike, y_pred: ArrayLike, features: ArrayLike, *,
     eras: Eras = None, max_missing_share: float = MAX_MISSING_SHARE,
 ) -> Scores:  # fmt: skip
-    """Compute FNC: :func:`numerai_corr` of gaussianized ranks, neutral to features.
+    """Compute FNC: :func:`numerai_corr` of gaussianized ranks, neutralized by features.
 
     Parameters
     ----------
@@ -174,7 +174,7 @@ def feature_neutral_corr(
     Returns
     -------
     scores : EraScores or float
-        As in :func:`numerai_corr`; also NaN if the features explain all but rounding.
+        As in :func:`numerai_corr`; also NaN if features explain predictions fully.
 
     Examples
     --------
@@ -198,13 +198,13 @@ def feature_exposures(
     Parameters
     ----------
     y_pred, features, eras : array-like
-        As in :func:`feature_neutral_corr`; ranks, for the exposures of a submission.
+        As in :func:`feature_neutral_corr`. For a submission's exposures, pass ranks.
 
     Returns
     -------
     exposures : ndarray of shape (n_eras, n_features), dtype=float64
-        Between -1 and 1, an era a row, in the order of the labels; without `eras`, of
-        shape (n_features,). NaN where a feature or the predictions are constant.
+        Between -1 and 1, one row per era, in the order of the labels; without `eras`,
+        of shape (n_features,). NaN where a feature or the predictions are constant.
 
     Examples
     --------
@@ -235,8 +235,8 @@ def max_feature_exposure(
     Returns
     -------
     scores : EraScores or float
-        From 0 to 1, the smaller the better; NaN where the predictions are constant, or
-        all features.
+        From 0 to 1, the smaller the better; NaN where the predictions or all features
+        are constant.
 
     Examples
     --------
@@ -256,17 +256,17 @@ def neutralize(
 ) -> Column:  # fmt: skip
     r"""Subtract from predictions the part that neutralizers explain linearly.
 
-    :math:`x - c N b` with :math:`b = \arg\min_b \lVert x - N b \rVert^2`, where N has
-    the neutralizers of an era, and ones, as columns.
+    :math:`x - c N b` with :math:`b = \arg\min_b \lVert x - N b \rVert^2`, where the
+    columns of N are an era's neutralizers and a column of ones.
 
     Parameters
     ----------
     y_pred : array-like of shape (n_samples,)
-        Finite x; for scores and submissions ``gaussianize(rank_normalize(x))``.
+        Finite x; ``gaussianize(rank_normalize(x))`` for scores and submissions.
     neutralizers : array-like of shape (n_samples, n_neutralizers)
         Integers or finite floats, converted to float64 one era at a time.
     proportion, eras : float and array-like, default=1.0 and None
-        c, between 0 (nothing is subtracted) and 1; and labels of the rows, if any.
+        c, between 0 (nothing is subtracted) and 1; and the rows' labels, if any.
 
     Returns
     -------
@@ -276,7 +276,7 @@ def neutralize(
     Raises
     ------
     ValueError
-        If an era's predictions are all equal, or ``proportion=1`` leaves only rounding.
+        If all predictions of an era are equal, or ``proportion=1`` leaves nothing.
 
     Examples
     --------
@@ -329,7 +329,7 @@ def neutralize_ranks(
 
 
 def import_tools() -> tuple[Any, Any]:
-    """Return pandas, and the scores of numerai-tools, which need its objects."""
+    """Return the modules pandas and numerai_tools.scoring, which takes its objects."""
     pandas = import_optional("pandas", extra="numerai")
     return pandas, import_optional("numerai_tools.scoring", extra="numerai")
 

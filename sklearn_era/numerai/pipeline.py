@@ -56,7 +56,7 @@ class Run:
         return self.failures
 
     def plan(self) -> Iterator[str]:
-        """Yield, in sentences, what a run would do; write nothing."""
+        """Yield sentences on the steps that a run would take; write nothing."""
         self.steps.check_parameters()
         number, of = None, "the current round"
         try:
@@ -113,9 +113,7 @@ class Run:
                 self.failures.append((what, error))
 
     def _patiently(self, attempt: Callable[[], Any]) -> Any:
-        """Return the result of `attempt`; after transient failures repeat it, as long
-        as the run may wait.
-        """
+        """Return the result of `attempt`; retry passing failures until the deadline."""
         last = ""
         while True:
             try:
@@ -140,7 +138,7 @@ class Run:
         return current
 
     def _begin_round(self, current: TournamentRound) -> None:
-        """Download a round's files, and submit predictions by the fits that exist."""
+        """Download a round's live files, and submit predictions of existing fits."""
         names, number = self.data.files, current.number
         live = [name for name in names if name in _LIVE]
         self._patiently(lambda: self.steps.download(live, number))
@@ -163,7 +161,7 @@ class Run:
             self.steps.download(names, self._number)
 
     def _deliver_what_is_there(self, model: Model) -> None:
-        """Submit by existing fits, unless one is missing or of another data version."""
+        """Predict and submit, unless a fit is missing or of another data version."""
         version, waits_for = self.workspace.version, ""
         try:
             records = self.steps.read_records(model)

@@ -7,7 +7,7 @@
     models.<row>             "model", "gain", a benchmark model, "example predictions"
       target, way, folds, n_rows, neutralize_proportion, skipped, notes
       summary.<metric>       mean, std, sharpe, max_drawdown, n_eras
-      scores.<metric>        eras, scores, n_samples: lists, a value an era
+      scores.<metric>        eras, scores, n_samples: lists with one value per era
       exposures              the mean correlation with each feature, the largest first
 """
 
@@ -100,7 +100,7 @@ def report_is_current(
 
 
 def identify(config: Config, model: Model, fits: list[ModelRecord]) -> dict[str, Any]:
-    """Return what a report describes: the fits, and the settings of the validation."""
+    """Return a report's identity: its fits' sha256, and the settings of validation."""
     members = zip(model.members, fits, strict=True)
     return {
         "members": {member.name: record.sha256 for member, record in members},
@@ -162,7 +162,7 @@ def _plain(result: ValidationResult) -> Any:
 
 
 def with_splits(name: str, model: Any) -> tuple[str, Any]:
-    """Return a fit and its name; of an average, the heaviest member that has trees."""
+    """Return `name` and `model`; for an average, its heaviest member that has trees."""
     of: Mapping[str, float] = getattr(model, "weights_", {})
     for member in sorted(of, key=lambda x: -of[x]):  # by their weights
         if hasattr(found := model.members_.get(member), "_predictors"):
@@ -205,8 +205,8 @@ def corr_figures(rows: Rows) -> "tuple[Figure, Figure]":
 
 
 def feature_exposure(rows: Rows) -> "Figure":
-    """Return a figure of exposures to features: those of the largest absolute exposure
-    in the first row that has exposures.
+    """Return a figure of each row's exposures to the features with the largest absolute
+    exposures in the first row that has any.
     """
     followed = {name: x.exposures for name, x in rows.items() if x.exposures}
     exposures, first = pd.DataFrame(followed), next(iter(followed))
@@ -235,7 +235,7 @@ def feature_exposure(rows: Rows) -> "Figure":
 def split_agreement(
     estimators: Mapping[str, Any], X: pd.DataFrame, y: NDArray[Any], n_trained: int
 ) -> "Figure":
-    """Return a figure of how far eras of a sample agree on splits, with axes by fit."""
+    """Return a figure of the agreement of sampled eras on splits, with axes by fit."""
     figure, eras = _new_figure(5.0, max(8.0, 5.5 * len(estimators))), X.index
     figure.suptitle(
         f"Split agreement in {eras.nunique()} of {n_trained} training eras: 1 "

@@ -47,7 +47,7 @@ class ScoredEra(NamedTuple):
 
 
 class Fold(NamedTuple):
-    """Eras that are scored by the same fits, and the last era of their training."""
+    """Eras scored by the same fits, and the last era in the training of these fits."""
 
     last_trained: str
     first: str
@@ -76,7 +76,7 @@ class ValidationResult:
 def read_others(
     workspace: Workspace, benchmark: str
 ) -> tuple[dict[str, Any], dict[str, str]]:
-    """Return other models' predictions, by metric or row, and why any are missing."""
+    """Return others' predictions by metric or row, and reasons for missing ones."""
     found, skipped = {}, {}
     for use, name, column in (
         ("mmc", "meta_model", data.META_MODEL_COLUMN),
@@ -112,8 +112,8 @@ class Row:
         self, era: ScoredEra, predictions: NDArray[np.float64], linear: pd.DataFrame,
         features: pd.DataFrame | None,
     ) -> None:  # fmt: skip
-        """Add an era's score by each metric that has values in 80 % of its rows; FNC is
-        the score after neutralization to the features in `linear`.
+        """Add an era's score by each metric with inputs in 80 % of the era's rows. FNC
+        is neutral to the features in `linear`; exposures are those to `features`.
         """
         has = ~np.isnan(predictions)
         x, y = predictions[has], era.targets[has]
@@ -205,8 +205,8 @@ def summarize(scores: NDArray[np.float64], metric: str = "corr") -> Summary:
 
 
 def coming_round(corr: NDArray[np.float64], target: str) -> list[str]:
-    """Return a line, if there are enough eras, on the expected CORR of a coming round:
-    the mean of forecasts, without trend, by eras whose targets do not overlap.
+    """Return a note on the expected CORR of a coming round, or [] for too few eras. It
+    averages forecasts without trend, each from eras whose targets do not overlap.
     """
     step = -(-(horizon_of(target) or 20) // 5)
     parts = [x[np.isfinite(x)] for x in (corr[i::step] for i in range(step))]

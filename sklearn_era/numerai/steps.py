@@ -34,7 +34,7 @@ class Steps:
     def download(
         self, names: Iterable[str], round_number: int, refresh: Iterable[str] = ()
     ) -> None:
-        """Download the named files that are missing, or that `refresh` names."""
+        """Download named files: live, missing, damaged, and old ones in `refresh`."""
         changes = {"files": [*names], "refresh": [*self.config.data.refresh, *refresh]}
         asked = self.config.data.model_copy(update=changes)
         download(self.client, self.workspace, asked, round_number, self.reporter)
@@ -68,7 +68,7 @@ class Steps:
                 raise ConfigError(f"'{self.workspace.toml}': {error}") from error
 
     def reasons_to_train(self, model: Model, restart: bool = False) -> dict[str, str]:
-        """Return, by fit to train, the reason: how it differs from its settings."""
+        """Return the reason to train each fit that is missing or out of date."""
         reasons = {
             _spell(model, x): "as requested" if restart else self._why_train(model, x)
             for x in model.members
@@ -76,8 +76,8 @@ class Steps:
         return {shown: reason for shown, reason in reasons.items() if reason}
 
     def _why_train(self, model: Model, member: BlendMember) -> str | None:
-        """Return why to train a fit, or None. Without features.json, the only reason is
-        that the fit's record is missing.
+        """Return the reason to train a fit, or None. Without features.json, a missing
+        record is the only reason.
         """
         if self.workspace.newest("features") is None:
             folder = self.workspace.model_dir(model.name)
@@ -180,7 +180,7 @@ class Steps:
         own.validated(model, results, files)
 
     def is_validated(self, model: Model) -> bool:
-        """Return whether the report matches the present fits, or cannot be made."""
+        """Return whether the report is current; True if no validation is configured."""
         if "validation" not in self.config.data.files:
             return True
         records = self.read_records(model)
@@ -211,13 +211,11 @@ class Steps:
         return export.export_is_current(self.portable(model), records, weights)
 
     def wants_export(self, model: Model) -> bool:
-        """Return whether a run exports the model: it is configured to, and a pickle can
-        hold the model.
-        """
+        """Return whether exports are automatic and a pickle can hold the model."""
         return self.config.export.automatic and not export.why_not_portable(model)
 
 
 def _spell(model: Model, member: BlendMember) -> str:
-    """Return a member's name in messages: its model's and, in a blend, its own."""
+    """Return a fit's name for messages: its model's and, in a blend, the member's."""
     of_blend = "" if member.name == "model" else f" member {member.name!r}"
     return f"{model.name!r}{of_blend}"

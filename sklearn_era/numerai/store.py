@@ -147,7 +147,7 @@ def read_record(folder: Path, name: str) -> ModelRecord:
 
 
 def differences(was: ModelRecord, now: ModelRecord) -> list[str]:
-    """Return, as phrases, the differences between two fits that change their trees."""
+    """Return in words the differences in settings and data that change the trees."""
     # Rows are compared if the data of both were read, else the requests.
     both_read = bool(was.data_fingerprint and now.data_fingerprint)
     old, new = _traits(was, both_read), _traits(now, both_read)
@@ -167,7 +167,7 @@ def differences(was: ModelRecord, now: ModelRecord) -> list[str]:
 
 
 def _traits(record: ModelRecord, is_read: bool) -> dict[str, Any]:
-    """Return all that determines the trees of a fit, except the features, by name."""
+    """Return by name the settings, and if `is_read` the rows, that determine trees."""
     # Parameters that were not set have their defaults.
     default = Regressor(early_stopping=False, random_state=record.random_state)
     parameters = default.get_params() | record.parameters
@@ -200,7 +200,7 @@ class WeightedFit:
 
 @dataclass(frozen=True)
 class Blend:
-    """A weighted average of fits' ranks; features and targets may differ."""
+    """A weighted average of fits' ranks. Fits may differ in features and targets."""
 
     fits: Sequence[WeightedFit]
 
@@ -216,8 +216,8 @@ class Blend:
         return [part.weight / total for part in self.fits]
 
     def combine(self, predictions: Sequence[NDArray[Any]]) -> NDArray[np.float64]:
-        """Return the ranks of an era's rows: of a single fit's predictions, or of the
-        mean of several fits' gaussianized ranks.
+        """Return the ranks of an era's rows: by the predictions of a single fit, or by
+        the weighted mean of several fits' gaussianized ranks.
         """
         if len(predictions) == 1:
             return rank_normalize(predictions[0])
@@ -271,7 +271,7 @@ def predict_live(
 
 
 def _check_values(live: pd.DataFrame, records: Sequence[ModelRecord]) -> None:
-    """Raise DataError for values unknown in training, as trees would accept them."""
+    """Raise DataError for values that training never had: trees would accept them."""
     # A missing value is known if all fits with the feature had missing values.
     known = ({*x.features} - {*x.features_with_missing} for x in records)
     odd = live.isna() & live.columns.isin(set[str]().union(*known))

@@ -75,7 +75,7 @@ def read_submission_record(path: Path) -> SubmissionRecord | None:
 
 
 def round_state(current: TournamentRound, now: datetime) -> str:
-    """Return a phrase on whether a round is open, and since or until when."""
+    """Return text on a round: "is open until", "closed at" or "opens at" a time."""
     opens, closes = (x and f"{x:%Y-%m-%d %H:%M} UTC" for x in current[1:3])
     state = "is open" if current.is_open else "closed"
     if current.opens is not None and current.opens > now:
@@ -89,9 +89,9 @@ def submit(
     steps: "Steps", model_name: str, round_number: int, file: Path | None = None, *,
     require_open: bool | None = None, force: bool = False,
 ) -> SubmissionRecord:  # fmt: skip
-    """Check, upload and confirm a round's predictions, from ``predict`` or from a
-    `file`; return the record. `require_open` is as configured by default; `force`
-    repeats a submission.
+    """Check, upload and confirm a round's predictions, of ``predict`` or in `file`, and
+    return the record. `require_open` refuses a closed round (None: as configured);
+    `force` repeats a submission.
     """
     workspace, client, report = steps.workspace, steps.client, steps.reporter.step
     folder = workspace.round_dir(round_number, model_name)
@@ -172,7 +172,7 @@ def check_submission(frame: pd.DataFrame, live_ids: Sequence[str]) -> None:
 
 
 def _model_of(path: Path) -> str:
-    """Return the digest of the model that wrote a file; "" if it was changed."""
+    """Return the digest of the model that wrote a file; "" if the file was changed."""
     if not path.exists():
         raise DataError(f"{path} is missing: run 'sklearn-era numerai predict' first.")
     with suppress(DataError):  # a damaged record
@@ -300,7 +300,7 @@ class _Upload:
         return False
 
     def write(self, **changes: Any) -> None:
-        """Change the record and write it; errors of writing say what Numerai has."""
+        """Change and write the record; a DataError of writing names the submission."""
         self.record = self.record.model_copy(update=changes)
         try:
             self.record.write(self.path)

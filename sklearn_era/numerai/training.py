@@ -85,8 +85,8 @@ class FitPlan:
         )  # fmt: skip
 
     def why_train(self) -> str | None:
-        """Return why to train the fit: how it differs from the trained one, or that it
-        was interrupted; None if there is no need.
+        """Return the reason to train the fit: it is missing, interrupted, or different
+        from the trained fit; None if there is no reason.
         """
         wanted = self.record()
         with suppress(DataError):  # training warns of it
@@ -105,8 +105,8 @@ def train(
     on_progress: Callable[[str, int, int], None] = lambda *_: None,
 ) -> store.ModelRecord:  # fmt: skip
     """Train and save a fit; return its record. Resume from the last checkpoint, to the
-    same bits, unless `restart`; an average starts over. `on_progress` counts features
-    at the stage "reading", then trees at the fit's name.
+    same bits, unless `restart`; an average starts over. `on_progress` gets the stage
+    "reading" with counts of features, then the fit's name with counts of trees.
     """
     settings, features, name = plan.settings, plan.features, plan.name
     if not 0 < len({*features} - {settings.target}) == len(features):
@@ -159,7 +159,7 @@ def train(
 
 
 def make_average(plain: Any, fit: TrainSection, n_eras: int, purge: int) -> Any:
-    """Return an unfitted average; its folds test the last half of eras or groups."""
+    """Return an unfitted average; its folds test about the last half of the labels."""
     n_labels, n_weeks = fit.era_groups or n_eras, fit.every_nth_era
     # In eras of the fit: of `every_nth_era` weeks, one is taken.
     gap = -(-(purge + 1) // n_weeks) - 1
@@ -188,7 +188,7 @@ def _naming_table(settings: TrainSection, errors: Any = ValueError) -> Iterator[
 
 
 def _read_binned(paths: Sequence[Path], features: list[str], **options: Any) -> Any:
-    """Return binned rows with a target; an error names a file that is damaged."""
+    """Return binned rows with a target; raise DataError that names a damaged file."""
     shown = ", ".join(path.name for path in paths)
     try:
         with data.decoding(shown, "Cannot train on {shown}: {reason}."):
@@ -223,7 +223,7 @@ def gain_settings(fits: Sequence[TrainSection]) -> list[TrainSection]:
 
 
 def make_estimator(settings: TrainSection, features: Sequence[str] | None) -> Regressor:
-    """Return the unfitted estimator, or an average's plain model; check parameters."""
+    """Check parameters; return the unfitted estimator, or an average's plain model."""
     for name in filter(_REFUSED.get, settings.parameters):
         text = f"{settings.table_of(name)} {name} cannot be set"
         raise ConfigError(f"{text}: {_REFUSED[name]}.")
@@ -248,7 +248,7 @@ def make_estimator(settings: TrainSection, features: Sequence[str] | None) -> Re
 
 
 def fingerprint(dataset: BinnedDataset) -> str:
-    """Return the blake2b digest of what a fit reads of a data set, without a copy."""
+    """Return the blake2b digest of a data set's bins, thresholds, targets and eras."""
     arrays = {"X_binned": dataset.X_binned, "y": dataset.y}
     for i, thresholds in enumerate(dataset.bin_mapper.bin_thresholds_):
         arrays[f"thresholds {i}"] = thresholds

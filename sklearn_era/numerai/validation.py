@@ -1,8 +1,8 @@
-"""Validation: scores of a model and of others on eras that it has not seen.
+"""Validation: scores of a model and of others on eras that the model has not seen.
 
 If the validation file has enough eras with targets after the training and the purge,
-the submitted fits are scored on them ("hold-out"). Otherwise the recipe is scored
-("walk-forward"): each fold of eras, by fits on the eras before it, less the purge.
+the submitted fits are scored on them ("hold-out"). Otherwise the training settings are
+scored ("walk-forward"): each fold of eras by fits to eras that end a purge before it.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -28,7 +28,7 @@ _MIN_HELD_OUT = 4  # eras, else walk forward
 
 
 class Source(NamedTuple):
-    """A file, opened, and its eras with known targets, in order, by label."""
+    """An open file, and its eras with known targets, by label and in file order."""
 
     file: data.EraFile
     eras: dict[str, ScoredEra]
@@ -42,7 +42,7 @@ def purge_of(config: Config, model: Model) -> int:
 
 @dataclass
 class Validation:
-    """Scores a model and, if wanted and found, plain gain and others' predictions."""
+    """Scores a model, plain gain if configured, and others' predictions if found."""
 
     config: Config
     workspace: Workspace
@@ -103,8 +103,8 @@ class Validation:
         )  # fmt: skip
 
     def _plan(self) -> tuple[score_table.Way, list[Fold]]:
-        """Return how to validate, "hold-out" if enough eras are left or else
-        "walk-forward", and the folds.
+        """Return the way of validation and its folds: "hold-out" if enough eras are
+        unseen or folds are impossible, else "walk-forward".
         """
         purge, n_folds = purge_of(self.config, self.model), self.config.validation.folds
         last = max(record.last_era for record in self.records)
@@ -154,8 +154,8 @@ class Validation:
         return usable
 
     def _fits(self, number: int, row: str) -> store.Blend:
-        """Return the weighted fits that predict a fold, for a table row, MODEL or GAIN.
-        Train fits that are missing or not current.
+        """Return the blend that predicts the fold `number` for the table's row MODEL or
+        GAIN. Train its fits if they are missing or out of date.
         """
         folder, text = self.folder, ""
         last_eras = [record.last_era for record in self.records]
@@ -177,7 +177,7 @@ class Validation:
     def _fit(
         self, name: str, recipe: TrainSection, folder: Path, of: str
     ) -> tuple[Any, store.ModelRecord]:
-        """Return a validation's fit and its record; train it if it is not current."""
+        """Return a fit and its record; train it first if missing or out of date."""
         files = [self.workspace.need(name) for name in recipe.files]
         if groups := recipe.era_groups:
             # There may be fewer eras than groups: then each is a group.
@@ -212,7 +212,7 @@ class Validation:
                 yield file.path, era, pd.DataFrame(block, columns=names, copy=False)
 
     def _ranks(self, blend: store.Blend, block: pd.DataFrame, by: list[str]) -> Any:
-        """Return the ranks that would be submitted; equal ranks are not neutralized."""
+        """Return ranks to submit: neutralized by the columns `by`, unless all equal."""
         ranks = blend.ranks(block.to_numpy(), block.columns.tolist())
         if by and np.ptp(ranks) > 0:
             share = self.model.predict.neutralize_proportion
