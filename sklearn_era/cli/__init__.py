@@ -1,10 +1,10 @@
 """The command line program, ``sklearn-era``.
 
-- ``_commands``: the program and its commands; ``_demo``: its demonstration; ``_numerai``,
-  ``_numerai_demo``: the command group ``numerai``;
+- ``_commands``: the program and its commands; ``_demo``: its demonstration;
+  ``_numerai``, ``_numerai_demo``: the command group ``numerai``;
 - ``_info``: the description of a model file;
-- ``_tables``: tables and estimators of ``fit`` and ``predict``; ``_fit_input``: the rows
-  of ``fit``; ``_scores``: lines on an average's weights and on held-out data;
+- ``_tables``: tables and estimators of ``fit`` and ``predict``; ``_fit_input``: the
+  rows of ``fit``; ``_scores``: lines on an average's weights and on held-out data;
 - ``_ui``: options, errors, progress and tables on the terminal.
 """
 

@@ -7,6 +7,6 @@
   ``category_groups``: which categories share a bin, if a column has too many;
 - ``thresholds``: the thresholds of a column of floats;
 - ``dataset``: rows binned once, for many fits; ``parquet``: the same from files;
-- ``read_columns``: values of any type to numbers, with errors that name the column.
 - ``hooks``: methods that scikit-learn's patched ``fit`` calls for bins;
+- ``read_columns``: values of any type to numbers, with errors that name the column.
 """
