@@ -67,7 +67,7 @@ def draw_forest(
 
 
 def _print_numbers(ax: Any, table: _Values, counts: Any) -> None:
-    """Print scores, intervals and numbers of rows at the right of labelled rows."""
+    """Print scores, intervals and `counts` of rows at the right of a forest plot."""
     widths = table[:, 2] - table[:, 1]
     width = np.nanmedian(widths) if (widths > 0).any() else np.nanmax(abs(table[:, 0]))
     n_decimals = max(0, int(np.floor(2.5 - np.log10(width)))) if width > 0 else 1

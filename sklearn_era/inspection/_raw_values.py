@@ -78,9 +78,8 @@ def _along_paths(
     responses: list[Response],
 ) -> tuple[Array, Array]:  # fmt: skip
     """Return Shapley values and the base of an average, on the scale of its link.
-    Members share the average by its slopes in their raw predictions along the straight
-    path from all bases (Aumann and Shapley 1974); features share by members' own
-    values.
+    Values are members' own, times the average's mean slopes in members' raw predictions
+    along the straight path from all bases (Aumann and Shapley 1974).
     """
     starts = [base[np.newaxis] for _, base, _ in parts]
     steps = [values.sum(axis=1) for values, _, _ in parts]

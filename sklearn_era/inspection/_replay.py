@@ -146,7 +146,7 @@ def _leaves_by_tree(
 def _boosting_gradients(
     estimator: BaseEstimator, data: ReplayData, n_threads: int
 ) -> Compute:
-    """Return a function that computes gradients of the loss."""
+    """Return a function that computes gradients of a booster's loss."""
     factors = None
     if hasattr(estimator, "_era_log_weights"):
         # As recorded: a warm start may have changed the step. Other eras count 1.

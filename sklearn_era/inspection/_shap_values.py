@@ -71,10 +71,10 @@ class ShapValues:
         Returns
         -------
         summary : Bunch
-            Within each era, the mean `mean_abs` of absolute values, the mean `mean` and
-            the standard deviation `std` of values, of shape (n_eras, n_features) or
+            Within each era, the mean `mean_abs` of absolute values, and the mean `mean`
+            and standard deviation `std` of values, of shape (n_eras, n_features) or
             (n_eras, n_features, n_classes). Over eras, each counting once, the standard
-            deviations `mean_abs_spread` and `mean_spread` of both means, of shape
+            deviations of both means, `mean_abs_spread` and `mean_spread`, of shape
             (n_features,) or (n_features, n_classes). Also `era_labels`, `feature_names`
             and `output_names`.
 
@@ -142,8 +142,8 @@ def shap_values(model: BaseEstimator, X: Any, *, background: Any = None) -> Shap
     ValueError, NotFittedError
         If a member of an average is neither linear nor made of trees, is linear without
         `background`, or is cut off at the range of targets; if columns are not those of
-        the fit, or `model` is not fitted; or if, with `background`, a path has more
-        than 64 features.
+        the fit, or `model` is not fitted; or if a path has more than 64 features with
+        `background`.
 
     References
     ----------

@@ -71,7 +71,7 @@ class SplitAgreementDisplay:
         self.gain_share = positive / positive.sum()
 
     def plot(self, ax: Any = None, **kwargs: Any) -> "SplitAgreementDisplay":
-        """Draw the splits.
+        """Draw a bubble for the splits of each depth and agreement.
 
         Parameters
         ----------

@@ -79,9 +79,8 @@ def split_statistics(
         (n_splits,), unless another one is given:
 
         iteration, tree, node, depth : int64
-            The boosting iteration, or the number of the forest's tree; the tree,
-            counted over all iterations and classes; the node; and its depth; all from
-            0.
+            The boosting iteration, or the forest's tree; the tree, counted over all
+            iterations and classes; the node; and its depth; all from 0.
         class_label, feature_name : object
             With more than two classes, the class of the tree, else None; and the name
             of the column that the split uses, or ``x0``, ``x1``, ... without names.

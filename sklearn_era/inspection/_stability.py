@@ -57,8 +57,8 @@ def era_stability(
     is the slope of residuals on a score of the feature: each of ten quantiles, or each
     category, has a score. Scores are learnt from every other block of an era's rows,
     effects are measured in the blocks between, and vice versa. As neighbouring rows may
-    share noise, errors of independent rows [3]_ are scaled by effects of shifted values
-    on residuals.
+    share noise, errors of independent rows [3]_ are scaled by effects of shifted
+    values.
 
     A feature turns if effects of both signs are too large for chance [1]_. With Q the
     sum of squares of negative effects, each divided by its standard error, K the number
@@ -111,8 +111,8 @@ def era_stability(
     Returns
     -------
     result : Bunch
-        With ndarrays; or with DataFrames of shape (n_eras, n_features) and Series of
-        shape (n_features,):
+        With ndarrays, or DataFrames of shape (n_eras, n_features) and Series of shape
+        (n_features,):
 
         effects, errors : of shape (n_eras, n_features)
             The change of the target, or of a probability, per standard deviation of the
@@ -212,8 +212,8 @@ def _prices(
     estimator: BaseEstimator, X: Table, y: ArrayLike, params: Mapping[str, Any],
     result: Bunch, options: Any, progress: Progress,
 ) -> dict[str, list[Any]]:  # fmt: skip
-    """Return by how much the score changes, in known and in new eras, if a model lacks
-    the features whose effect changes sign (`turns`): one by one, and all together.
+    """Return the `price` of `era_stability`: gains of score, in known and in new eras,
+    without the features that turn, one by one and all together.
     """
     turning, features = np.flatnonzero(result.turns), np.arange(result.turns.size)
     ranked = turning[np.argsort(result.p_value[turning], kind="stable")]

@@ -73,9 +73,8 @@ def aggregate(
 def check_direction(
     aggregation: Any, greater_is_better: bool | None, name: str, what: str = ""
 ) -> None:
-    """Raise ValueError if `aggregation` (or else `what`) depends on
-    `greater_is_better`, which is None; or if it suits scores only, and the metric is an
-    error.
+    """Raise ValueError if `aggregation` (or else `what`) needs a `greater_is_better`
+    that is None, or if it suits scores only and the metric is an error.
     """
     if callable(aggregation) or aggregation in ("mean", "std"):
         needs_score = False

@@ -272,9 +272,8 @@ class CrossedEras:
         return float(half * self._unit)
 
     def predict(self, place: float, error: float, group: int | None = None) -> Mixture:
-        """Return the distribution of the score of a group (None: a new one) at a place
-        of eras, measured with an error, by best linear unbiased predictions (Henderson
-        1975).
+        """Return the distribution of the score of a group (None: a new one) at a place,
+        measured with an error: best linear unbiased predictions (Henderson 1975).
         """
         row, is_new = group, np.array([group is None, 1.0, 1.0])
         if self._is_turned:  # a later era is a new row

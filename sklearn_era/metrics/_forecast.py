@@ -321,7 +321,7 @@ or (n_candidates, n_eras)
         Parameters
         ----------
         threshold : float
-            The score to exceed. For an error, take one minus the result.
+            The score to exceed. One minus the result is the probability of a lower one.
         of, horizon, standard_error, group :
             As in :meth:`interval`.
 

@@ -58,7 +58,7 @@ def known_places(
     scores: Array, errors: Array, labels: NDArray[Any]
 ) -> NDArray[np.intp]:
     """Return the places of scores that are known and have a known error; warn of scores
-    without an error. Raise ValueError if fewer than two are left, or any is infinite.
+    without an error. Raise ValueError if fewer than two are left, or any is invalid.
     """
     is_lost = ~np.isnan(scores) & np.isnan(errors)
     places = np.flatnonzero(~np.isnan(scores) & ~is_lost)

@@ -75,8 +75,8 @@ def _area(y: Any, p: Any, weights: Array, **_: Any) -> Linearized | None:
 
 
 def _of_classes(y: Any, p: Any, labels: Any, positive: Any) -> tuple[Any, Any]:
-    """Return two arrays with a column for each class: whether it is the row's own, and
-    its probability.
+    """Return two arrays with a column for each class: whether a row is of the class,
+    and the probability of the class.
     """
     y, p = np.asarray(y), np.asarray(p)
     classes = np.unique(y if labels is None else labels)

@@ -75,7 +75,7 @@ def metric_name(metric: Any) -> str:
 
 
 def find_direction(metric: Metric, greater_is_better: bool | None) -> bool | None:
-    """Return whether greater is better, as given or by name; None if unknown."""
+    """Return whether greater values are better, given or by name; None if unknown."""
     name = metric_name(metric)
     if greater_is_better is None and not name.startswith("neg_"):
         return next((_ENDINGS[x] for x in _ENDINGS if name.endswith(x)), None)

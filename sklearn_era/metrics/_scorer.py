@@ -81,9 +81,8 @@ list/tuple of such str, default="predict"
     Raises
     ------
     ValueError
-        If `metric` is a scorer, requires a parameter `eras`, or is not known to be a
-        score or an error; or if an error is to be aggregated by "sharpe" or
-        "max_drawdown".
+        If `metric` is a scorer, requires a parameter `eras`, or is not known to be an
+        error or not; or if an error is aggregated by "sharpe" or "max_drawdown".
 
     Examples
     --------

@@ -179,13 +179,13 @@ class RelatedEras:
         return precision, mean, q, determinant, (found, left)
 
     def mean(self) -> tuple[Array, Array]:
-        """Return the mean over all possible eras, and its variance, by spread."""
+        """Return the mean over all possible eras and its variance, for each spread."""
         precision, mean, *_ = self._solved
         return self._mean + mean, self.factors / precision
 
     def predict(self, place: float, error: float) -> tuple[Array, Array]:
         """Return the best linear unbiased prediction of a score at a place, measured
-        with an error (Robinson 1991), and its variance, by spread.
+        with an error (Robinson 1991), and its variance, for each spread.
         """
         precision, mean, _, _, (found, left) = self._solved
         factor, squares = self.rho ** (place - self.places[-1]), self.spreads**2

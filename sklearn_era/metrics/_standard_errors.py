@@ -82,8 +82,8 @@ def sampling_error(
 
 
 def _unless_0(error: float, found: list[Any]) -> float:
-    """Return the error; NaN for an error of 0 of a single score, such as an area of 1:
-    if all rows score alike, nothing tells how much other rows would differ.
+    """Return the error; NaN if a single score, such as an area of 1, has the error 0:
+    rows that all score alike do not show how much other rows would differ.
     """
     is_0 = len(found) == 1 and error <= 1e-12 * max(1.0, abs(found[0]))
     return np.nan if is_0 else error
