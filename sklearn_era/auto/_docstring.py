@@ -1,6 +1,6 @@
 """The docstring of AutoEraRegressor and AutoEraClassifier."""
 
-DOC = """The average of models for {task}, weighted by eras that they have not seen.
+DOC = """The average of models for {task}, weighted by their losses in eras left out.
 
     A plain model, other boosters (larger, smaller, additive, or using eras) and a
     linear model are fitted in three folds of whole eras; members that use no eras are
@@ -32,16 +32,16 @@ DOC = """The average of models for {task}, weighted by eras that they have not s
         The plain model. All boosters share its parameters, except those that define a
         member. None is ``{kind}(random_state=random_state)``.{class_weight}
     members : 'default' or list, default='default'
-        Models beside the plain one: names of default members, 'default' for all of
-        these, 'catboost' and 'lightgbm', whose packages must be installed, and pairs of
-        a name and an estimator: ``["default", "catboost", ("mine", model)]``. Default
-        members are 'linear', 'additive', 'symmetric', 'level', 'large', 'leaves_4' and
-        'last_levels'. There is at most one default member for each 50 rows. With fewer
-        than six eras, no default member uses eras; with losses whose best prediction is
-        not the mean, there is no linear model. The plain model is always a member,
-        whether 'plain' is in the list or not. Boosters of CatBoost and LightGBM get
-        categories and weights as other boosters do, and the number of trees that is
-        best in folds; a model file cannot hold them, but pickle can.
+        Models beside the plain one: names of default members, 'default' for all default
+        members, 'catboost' and 'lightgbm', whose packages must be installed, and pairs
+        of a name and an estimator: ``["default", "catboost", ("mine", model)]``.
+        Default members are 'linear', 'additive', 'symmetric', 'level', 'large',
+        'leaves_4' and 'last_levels'. There is at most one default member for each 50
+        rows. With fewer than six eras, no default member uses eras; with losses whose
+        best prediction is not the mean, there is no linear model. The plain model is
+        always a member, whether 'plain' is in the list or not. Boosters of CatBoost and
+        LightGBM get categories and weights as other boosters do, and the number of
+        trees that is best in folds; a model file cannot hold them, but pickle can.
     time_budget : float, default=None
         Seconds that the fit may take. Members for which there is no time are left out,
         the last first, with a warning. The plain model and one other member, with

@@ -114,8 +114,8 @@ class EraScoreDisplay:
             have no 0 on their axis if scores differ by less than their distance from 0.
         forecast : EraScoreForecast, default=None
             The forecast of the next era, drawn last: its mean, with intervals of 80 %
-            (thick) and 95 % (thin). A forest plot adds a band for the latter, and a
-            diamond for the pooled mean, as wide as the mean's interval of 95 %.
+            (thick) and 95 % (thin). A forest plot adds a band for 95 %, and a diamond
+            for the pooled mean, as wide as the mean's interval of 95 %.
         next_error : float, default=None
             The sampling error of the next era's score, which widens its intervals. None
             takes the root mean square of the errors of known scores ("measured"); 0 is

@@ -34,7 +34,7 @@ def as_frames(result: Bunch, pandas: Any) -> Bunch:
 def left_categories(
     estimator: Estimator, predictor: TreePredictor, split: int
 ) -> tuple[Any, ...] | None:
-    """Return categories that a split sends left; None if the split has a threshold."""
+    """Return the categories that a split sends left, or None if it has a threshold."""
     node = predictor.nodes[split]
     if not node["is_categorical"]:
         return None

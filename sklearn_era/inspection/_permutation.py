@@ -37,7 +37,7 @@ def era_permutation_importance(
 
     Models are fitted in folds of whole eras. In each era left out, one feature at a
     time is permuted among the era's rows. The importance is the score less the mean
-    score after permutations [1]_. A feature's level in an era does not count.
+    score after permutations [1]_. Differences in level between eras do not count.
 
     Parameters
     ----------
@@ -58,8 +58,8 @@ def era_permutation_importance(
     result : Bunch
         With fields as in `era_stability`: `importances` of shape (n_eras, n_features),
         NaN in eras that are not tested or have no score; `mean_importance` over eras
-        and its error `importance_error`, of shape (n_features,); `era_labels` and
-        `feature_names`.
+        and its standard error, `importance_error`, of shape (n_features,); `era_labels`
+        and `feature_names`.
 
     Raises
     ------

@@ -39,7 +39,7 @@ class EraComparison:
     differences, standard_errors : ndarray of shape (n_eras,)
         Scores of b less scores of a (of an error, a less b), positive where b is
         better; and the standard errors of differences, from the rows of each era. A
-        difference is NaN if its error is NaN while two or more others have one.
+        difference is NaN if its error is NaN while two or more others are known.
     mean, standard_error : float
         The mean difference, each era counting once, and its standard error.
     p_value : float
@@ -161,7 +161,7 @@ def compare_predictions(
         As in :func:`era_scores`, with a single metric and one column of eras.
     era_order : {'auto', 'ordered', 'unordered'}, default='auto'
         Whether eras follow each other in the order of their labels. Numbers do by
-        'auto', so that hospitals called 101, 102, ... need 'unordered'; names raise.
+        'auto' (hospitals called 101, 102, ... need 'unordered'); names raise an error.
     sample_weight, greater_is_better, row_params :
         As in :func:`era_scores`.
     n_resamples, random_state :

@@ -162,8 +162,8 @@ class EraScores(Mapping[Any, Any]):
         Parameters
         ----------
         aggregation : {"mean", "std", "sharpe", "worst", "max_drawdown"} or callable
-            One in the table above, or a function from an ndarray of shape (n_eras,) to
-            a finite number, such as `np.median`.
+            An aggregation above, or a function from an ndarray of shape (n_eras,) to a
+            finite number, such as `np.median`.
         by : str or int, or list of such, default=None
             One or several columns of `levels`, if eras have more. Eras are aggregated
             for each label, or combination of labels, in these columns.
@@ -175,8 +175,8 @@ class EraScores(Mapping[Any, Any]):
         Returns
         -------
         value : float, dict or EraScores
-            In the unit of the scores: aggregated errors are errors. A dict for several
-            metrics; with `by`, `EraScores` with the labels of the columns in `by`.
+            The aggregate, in the unit of the scores. A dict for several metrics; with
+            `by`, `EraScores` with the labels of the columns in `by`.
 
         Raises
         ------
@@ -262,7 +262,7 @@ def era_scores(
     greater_is_better : bool, default=None
         Whether `metric` is a score (True) or an error. None decides by scikit-learn's
         names: ``*_score`` is a score; ``*_error``, ``*_loss`` and ``*_deviance`` are
-        errors. For other names, aggregations that depend on this raise.
+        errors. For other names, aggregations that depend on this raise an error.
     row_params : dict of str to array-like, default=None
         Arguments of the metric with one value per row, by name, such as
         ``{"meta_model": ...}``. Each call gets the values of its rows.

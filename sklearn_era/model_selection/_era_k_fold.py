@@ -18,7 +18,7 @@ class EraKFold(SplitsRowsOfEras, StratifiedKFold):
     :class:`~sklearn.model_selection.StratifiedKFold` whose classes are eras.
     :class:`EraSearchCV` scores each era of a test by itself. K splits give the folds of
     [1]_, section 5.3.4, with rows of one era each. With ``s_ke`` the score in fold k of
-    era e, M eras and ``rule="best"``, it takes the highest ::
+    era e, M eras and ``rule="best"``, the search chooses the highest ::
 
         choose_by="mean"     1/M Σ_e 1/K Σ_k s_ke    Env K-folds
         choose_by="worst"    min_e 1/K Σ_k s_ke      Env K-folds Min-Max

@@ -46,11 +46,10 @@ class EraSplit(BaseCrossValidator):
 
     A model of shops and weeks may be asked four questions: about shops that it knows or
     new ones, in the next week or later. With two columns of labels, times and groups,
-    each split trains on the earlier eras of some groups, and tests on later eras, of
-    the other groups (``group="new"``) or of the same ones (``group="known"``), which
-    have rows in training. `horizon` is how much later. With 3 groups, 8 eras and
-    ``n_splits=2, n_group_folds=3, test_size=2, horizon=2``, the last three splits are
-    ::
+    each split trains on earlier eras of some groups, and tests on later eras of other
+    groups (``group="new"``) or of the same ones (``group="known"``), which have rows in
+    training. `horizon` is how much later. With 3 groups, 8 eras and ``n_splits=2,
+    n_group_folds=3, test_size=2, horizon=2``, the last three splits are ::
 
         era     0 1 2 3 4 5 6 7    era     0 1 2 3 4 5 6 7    era     0 1 2 3 4 5 6 7
         shop a  . . . . . . T T    shop a  # # # # # - . .    shop a  # # # # # - . .
@@ -96,7 +95,7 @@ class EraSplit(BaseCrossValidator):
         times first, and ``("unordered", "ordered")`` is groups first. With 'auto',
         times are the column whose kind comes first in this list: dates and text of
         dates; numbers, durations and ordered categoricals; numbers in text; other text
-        and booleans. Two columns of the same kind raise. One column is read as in
+        and booleans. Two columns of one kind raise an error. One column is read as in
         :class:`EraSearchCV`, and needs 'unordered' for names of groups.
 
     Attributes

@@ -47,16 +47,16 @@ def holdout_curve(
 ) -> Bunch:  # fmt: skip
     """Score models in test eras: reverse learning curves, and curves of a parameter.
 
-    Without `param_name`, models are trained on the latest k eras before the test, for k
-    = 1, 2, ...: the *reverse learning curve* of [1]_, section 6.1.3, which falls where
-    old eras mislead the model. With `param_name`, each model has another value of this
-    parameter, and is trained on all eras except the test: ``min_samples_per_era``
-    trades scores in training for scores in later eras (6.1.6, 6.1.7).
+    Without `param_name`, models are trained on the latest k eras before the test, with
+    k = 1, 2, ...: the *reverse learning curve* of [1]_, section 6.1.3, which falls
+    where old eras mislead the model. With `param_name`, models with different values of
+    this parameter are trained on all other eras. For example, ``min_samples_per_era``
+    trades scores in training for later scores (6.1.6, 6.1.7).
 
     Parameters
     ----------
     estimator : object
-        Any estimator, which is cloned; its ``fit`` gets the eras if it takes them.
+        Any estimator, which is cloned; its ``fit`` gets the eras if it takes eras.
     X, y : array-like of shape (n_samples, n_features) and (n_samples,)
         The rows, of training and of test, and their targets.
     eras : array-like of shape (n_samples,) or str

@@ -77,8 +77,8 @@ class EraSearchCV(PredictsByEra, SearchByEra):
     scoring : str, callable, list, tuple, dict or None, default=None
         As :class:`~sklearn.model_selection.GridSearchCV` takes it, for the rows of one
         era at a time. None is the negative squared error for regressors, the negative
-        log loss for classifiers with ``predict_proba`` (which eras of any size have),
-        else ``score``.
+        log loss for classifiers with ``predict_proba``, both defined in eras of any
+        size, else ``score``.
     n_jobs : int or None, default=None
         The number of fits to run in parallel, of all candidates and folds.
     refit : bool, str or callable, default=True
@@ -92,7 +92,7 @@ class EraSearchCV(PredictsByEra, SearchByEra):
         the eras as `groups`, unless `groups` are passed to `fit`.
     verbose, pre_dispatch, error_score, return_train_score :
         As in :class:`~sklearn.model_selection.GridSearchCV`, but ``verbose=1`` prints
-        lines and the time left, with rich in a bar on a terminal. A candidate whose
+        lines and the time left (in a bar, with rich on a terminal). A candidate whose
         score is NaN in a fold does not qualify.
     gap : int, default=0
         Eras left out between training and test, if eras are ordered and `cv` is a
@@ -100,8 +100,8 @@ class EraSearchCV(PredictsByEra, SearchByEra):
     era_order : {'auto', 'ordered', 'unordered'} or tuple of two, default='auto'
         Whether eras follow each other, in the order of their labels. With 'auto',
         numbers, dates and ordered categoricals do, and so does text of numbers or dates
-        in one form, such as '0001' or '2024-W07'; other text raises. Groups with
-        numbers for names need 'unordered'. For two columns, ``("ordered",
+        in one form, such as '0001' or '2024-W07'; other text raises an error. Groups
+        with numbers for names need 'unordered'. For two columns, ``("ordered",
         "unordered")`` is times and groups, and scores are by time; 'auto' finds this
         out as :class:`EraSplit` does; a single word makes each pair of labels an era.
     choose_by : {'mean', 'worst'}, default='mean'
@@ -141,7 +141,7 @@ multimetric_, classes_, n_features_in_, feature_names_in_ :
 
     See Also
     --------
-    sklearn_era.auto.AutoEraRegressor : An average, weighted by eras left out.
+    sklearn_era.auto.AutoEraRegressor : An average, weighted by losses in eras left out.
     EraWalkForwardSplit : The folds of ordered eras.
 
     Examples
