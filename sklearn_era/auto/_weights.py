@@ -109,7 +109,7 @@ def weigh(
     share: float | None = None,
 ) -> Weighted:  # fmt: skip
     """Return members with stages and weights: a `share` of weights is from folds of
-    eras, the rest from folds of rows. By default, it rises with the gain of the former.
+    eras, the rest from folds of rows. None finds the share by the gain in eras.
     """
     names = list(eras.predicted)
     of_eras = {name: eras.losses(name, loss) for name in names}
@@ -178,8 +178,8 @@ def keep(
 
 
 def promising(left_out: LeftOut, loss: Loss, n_kept: int | None = None) -> list[str]:
-    """Return names of members to fit further: plain, linear and the best `n_kept`
-    others, members with weight first; by default, plain and all members with weight.
+    """Return names of members to fit further: the plain, the linear and the best
+    `n_kept` others, by weight first; by default, the plain one and all with weight.
     """
     names = list(left_out.predicted)
     losses = [left_out.losses(name, loss) for name in names]

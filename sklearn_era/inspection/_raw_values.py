@@ -157,7 +157,7 @@ def _proportions(raw: Array) -> tuple[Array, Array]:
 
 
 def _of_sources(model: BaseEstimator, values: Array, base: Array, data: Array) -> Sums:
-    """Return `Sums`, with values of encoded columns added to those of columns of X."""
+    """Return `Sums`, with each encoded column's values added to those of its column."""
     if values.shape[1] > (n := model.n_features_in_):
         values, encoded = values[:, :n].copy(), values[:, n:]
         sources = model.encoder_._columns

@@ -71,7 +71,7 @@ def check_hist_gradient_boosting(estimator: Estimator) -> None:
 def check_replay_data(
     estimator: BaseEstimator, X: Any, y: Any, eras: Eras | None, sample_weight: Any
 ) -> ReplayData:
-    """Return rows for a fitted model to be run over, checked and encoded."""
+    """Return the rows to run a fitted model over, checked and encoded as in `fit`."""
     check_hist_gradient_boosting(estimator)
     X, eras = take_era_column(X, eras)
     preprocessed = estimator._preprocess_X(columns_of_fit(estimator, X), reset=False)

@@ -44,12 +44,12 @@ def split_statistics(
 ) -> Any:  # fmt: skip
     """Tabulate the splits of a fitted model with their gain in every era.
 
-    The fitted trees are run over the rows. In a booster, gradients and hessians of an
-    iteration are taken at the sum of all earlier trees; in a forest, at the mean of the
-    rows that the tree drew. Their sums on both sides of a split give the split's gain
-    and direction, over all rows and in each era. On the rows of the fit, these are the
-    numbers that the fit used; on other rows, they show whether the split holds there.
-    In a forest, all rows of `X` go down each tree.
+    The rows of `X` go down the fitted trees, in a forest all rows down each tree. In a
+    booster, gradients and hessians of an iteration are taken at the sum of all earlier
+    trees; in a forest, at the mean of the rows that the tree drew. Their sums on both
+    sides of a split give the split's gain and direction, over all rows and in each era.
+    On the rows of the fit, these are the numbers that the fit used; on other rows, they
+    show whether the split holds there.
 
     Parameters
     ----------
@@ -68,7 +68,7 @@ def split_statistics(
     min_samples_per_era : int or float, default=None
         Rows that an era needs on each side of a split to be covered, that is, to have a
         gain and a direction. None takes the estimator's value, or 1 if it has none; a
-        share is a share of the era's rows in `X`.
+        value below 1 is a share of the era's rows in `X`.
     as_frame : bool, default=False
         Whether to return a pandas DataFrame.
 
@@ -114,7 +114,7 @@ def split_statistics(
     ValueError
         If `estimator` is of another class, the columns of `X` are not those of the fit,
         lengths differ, a label is missing, `y` has a class that the fit has not seen,
-        or `min_samples_per_era` is no valid value of estimators.
+        or `min_samples_per_era` is invalid.
     NotFittedError, MissingPackageError
         If `estimator` is not fitted, or pandas is not installed with ``as_frame=True``.
 

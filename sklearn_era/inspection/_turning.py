@@ -190,8 +190,8 @@ def _bins(column: Column) -> Codes:
 def make_design(
     codes: Codes, n_eras: int, are_ordered: bool, rng: np.random.RandomState
 ) -> Design:
-    """Return a `Design` for rows sorted by era. Blocks of an era's rows are in both
-    halves in turn. Each level of ordered eras has half as many blocks, down to two.
+    """Return a `Design` for rows sorted by era. Blocks of an era's rows are in either
+    half in turn. Each level of ordered eras has half as many blocks, down to two.
     """
     counts = np.bincount(codes, minlength=n_eras)
     is_used = (counts >= _LEAST_ROWS)[codes]
@@ -210,7 +210,7 @@ def turning_of(
     rows: Rows, n_eras: int, design: Design
 ) -> tuple[Array, Array, float, int]:
     """Return a feature's effects by era, positive with the pooled effect's sign; their
-    errors; the p-value of one sign for all; and the number of eras in its blocks.
+    errors; the p-value of the hypothesis of one sign; and the number of eras per block.
     """
     rows = rows.take(design.is_used)
     if not rows.codes.size:
@@ -338,8 +338,8 @@ def _slopes(scores: Array, rows: Rows, n_eras: int) -> tuple[Array, Array]:
 
 
 def qualitative(effects: Array, errors: Array) -> float:
-    """Return the p-value of one sign for all effects (Gail, Simon 1985). Effects of
-    this sign that exceed their error are left out (Zhao, Small, Su 2019).
+    """Return the p-value of the hypothesis that all effects have one sign (Gail, Simon
+    1985), without effects of this sign above their error (Zhao, Small, Su 2019).
     """
     known = np.isfinite(effects) & (errors > 0)
     z = effects[known] / errors[known]

@@ -79,7 +79,7 @@ class EraComparison:
 
     @property
     def pooled(self) -> PooledScore:
-        """The mean difference, weighted by errors, of eras taken for independent."""
+        """The mean difference of independent eras, weighted by their errors."""
         errors = None if np.isnan(self.standard_errors).all() else self.standard_errors
         pooled = EraScoreForecast("none").fit(self.differences, errors).pooled_
         assert pooled is not None  # of one column of eras

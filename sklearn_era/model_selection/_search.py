@@ -136,8 +136,8 @@ class EraSearchCV(PredictsByEra, SearchByEra):
         Parameters of the best candidate, which may be the plain model.
     best_estimator_, best_index_, best_score_, scorer_, n_splits_, refit_time_, \
 multimetric_, classes_, n_features_in_, feature_names_in_ :
-        As in :class:`~sklearn.model_selection.GridSearchCV`. `scorer_` is for rows of
-        all eras.
+        As in :class:`~sklearn.model_selection.GridSearchCV`. `scorer_` scores rows of
+        all eras at once.
 
     See Also
     --------
@@ -237,8 +237,8 @@ multimetric_, classes_, n_features_in_, feature_names_in_ :
         -----
         UserWarning
             If a candidate cannot be fitted; if eras are text whose order is guessed; if
-            a column has no value in the training rows of a fold (if other processes fit
-            the folds: in all rows).
+            a column has no value in the training rows of a fold (in all rows, if other
+            processes fit the folds).
         """
         self._validate_params()
         check_divisible(X, "EraSearchCV")
@@ -296,8 +296,8 @@ multimetric_, classes_, n_features_in_, feature_names_in_ :
         X : array-like of shape (n_samples, n_features)
             The input samples.
         y, eras : array-like of shape (n_samples,), default=None
-            Targets and eras of the rows; eras are for a model with intercepts of eras,
-            or a scorer that asks for eras.
+            Targets and eras of the rows; eras are used by a model with intercepts of
+            eras, or a scorer that asks for eras.
         **params : dict of str to object
             Other arguments of the scorer, with metadata routing.
 

@@ -255,7 +255,7 @@ def tabulate(
     scores: Sequence[Any], n_folds: int
 ) -> tuple[NDArray[np.float64], NDArray[np.integer]]:
     """Return a table of scores, of shape (n_candidates, n_folds, n_eras), and the codes
-    of its eras. A failed fit has its one score in each era that its fold tests.
+    of its eras. A failed fit has the score for failures in each era of its fold.
     """
     known = [score for score in scores if isinstance(score, EraMean)]
     codes = np.unique(np.concatenate([[], *(x.codes for x in known)])).astype(np.intp)

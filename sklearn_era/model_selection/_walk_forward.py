@@ -107,7 +107,7 @@ class EraWalkForwardSplit(SplitsRowsOfEras, TimeSeriesSplit):
         How the order of eras is known. With 'auto', numbers, dates, periods and ordered
         categoricals follow each other, and so does text that is numbers or dates of one
         form (``"0001"``, ``"2024-01"``, ``"2024-W07"``); other text raises an error.
-        With 'ordered', such text is taken in its sorted order.
+        With 'ordered', other text is taken in its sorted order.
 
     See Also
     --------

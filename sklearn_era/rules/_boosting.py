@@ -33,7 +33,7 @@ def boost_rules(
 
     The scores on either side of a rule (1 if covered, else -1) move by a Newton step.
     Half the steps' difference goes to the coefficient, half their sum to an intercept.
-    Without it, as in the paper, small rules would mostly move rows they do not cover.
+    Without one, as in the paper, small rules would mostly move rows they do not cover.
     """
     scores = np.zeros(is_positive.size)
     intercept = 0.0

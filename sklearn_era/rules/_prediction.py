@@ -135,12 +135,12 @@ class RulePredictionMixin(BaseEstimator):
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
-        y : array-like of shape (n_samples,)
+        X, y : array-like of shape (n_samples, n_features), and of shape (n_samples,)
+            The rows, and their classes.
         sample_weight : array-like of shape (n_samples,), default=None
+            Weights of the rows.
         eras : array-like of shape (n_samples,) or str, default=None
-            The rows, their classes and weights, and their eras, for rates by era, or
-            the name of their column in X.
+            Era of each row, or the name of the column of eras in X, for rates by era.
         as_frame : bool, default=False
             Whether to return a data frame, with a row for each rule.
 
