@@ -76,7 +76,7 @@ def default_members(
 
 def quick(model: BaseEstimator) -> Any:
     """Return a copy of a booster for fits in folds, with half the trees at twice the
-    learning rate (at most 0.5); return any other model as it is.
+    learning rate (up to 0.5); return any other model as it is.
     """
     if not isinstance(model, BOOSTERS):
         return model

@@ -57,9 +57,9 @@ def era_permutation_importance(
     -------
     result : Bunch
         With fields as in `era_stability`: `importances` of shape (n_eras, n_features),
-        NaN in eras that are not tested or have no score; `mean_importance` over eras
-        and its standard error, `importance_error`, of shape (n_features,); `era_labels`
-        and `feature_names`.
+        NaN in eras without a test or score; `mean_importance` over eras and its
+        standard error `importance_error`, of shape (n_features,); `era_labels`;
+        `feature_names`.
 
     Raises
     ------

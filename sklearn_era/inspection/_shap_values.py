@@ -142,7 +142,7 @@ def shap_values(model: BaseEstimator, X: Any, *, background: Any = None) -> Shap
     ValueError, NotFittedError
         If a member of an average is neither linear nor made of trees, is linear without
         `background`, or is cut off at the range of targets; if columns are not those of
-        the fit, or `model` is not fitted; or if a path has more than 64 features with
+        the fit, or `model` is not fitted; or if a path has over 64 features with
         `background`.
 
     References

@@ -59,7 +59,7 @@ def make_era_scorer(
         ``metric(y_true, y_pred, **kwargs) -> float``, as in :func:`era_scores`.
     eras : str, default=None
         The column of eras in the data frame X. It is read if no eras are passed, and
-        dropped unless it is a feature of the estimator.
+        then dropped unless it is a feature of the estimator.
     aggregation, greater_is_better :
         As in :meth:`EraScores.aggregate` and :func:`era_scores`.
     response_method : {"predict", "predict_proba", "decision_function"} or \

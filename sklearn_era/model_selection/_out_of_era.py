@@ -96,7 +96,7 @@ def fit_arguments(
 
 
 def with_order(estimator: BaseEstimator, era_order: EraOrder) -> Any:
-    """Return a copy whose `era_order`, if "auto" or a pair, is replaced by this one."""
+    """Return a copy with this `era_order` in place of each that is "auto" or a pair."""
     known = clone(estimator)
     names = [
         name

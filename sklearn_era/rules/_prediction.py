@@ -62,7 +62,7 @@ class RulePredictionMixin(BaseEstimator):
     def _columns_of(
         self, X: Table, *, reset: bool
     ) -> tuple[NDArray[np.float64], list[NDArray[np.float64] | None]]:
-        """Return X as numbers (categories as codes), and known categories by column."""
+        """Return numbers for X, in its column order, and known categories by column."""
         X = X if reset else without_era_column(self, X)
         found: Any = self._preprocess_X(X, reset=reset)
         values, known_categories = found if reset else (found, [])
