@@ -1,6 +1,6 @@
 """Averages of models that find out by themselves how to use eras.
 
-``_candidates`` makes models, one from ``_linear``; ``_member_search`` fits them in
+``_candidates`` are the models, one of them ``_linear``; ``_member_search`` fits them in
 folds of whole eras, ``_weights`` weighs them by their ``_losses`` there, ``_estimator``
 fits members with weight to all rows, and ``_update`` takes in later eras.
 """
