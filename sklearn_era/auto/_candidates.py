@@ -75,8 +75,8 @@ def default_members(
 
 
 def quick(model: BaseEstimator) -> Any:
-    """Return a copy of a booster with half the trees at twice the learning rate, which
-    is how boosters are fitted in folds; return any other model as it is.
+    """Return a copy of a booster for fits in folds, with half the trees at twice the
+    learning rate (up to 0.5); return any other model as it is.
     """
     if not isinstance(model, BOOSTERS):
         return model
@@ -136,7 +136,7 @@ def is_pair(member: Any) -> TypeGuard[tuple[Any, Any]]:
 
 
 def _checked(name: Any, model: BaseEstimator, plain: BaseEstimator) -> Any:
-    """Return the user's model, another package's as a `Peer`, or raise ValueError."""
+    """Return the user's model, perhaps as a `Peer`; raise ValueError if invalid."""
     method = "predict_proba" if is_classifier(plain) else "predict"
     if not (isinstance(name, str) and hasattr(model, "fit") and hasattr(model, method)):
         raise ValueError(

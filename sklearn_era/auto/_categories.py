@@ -71,8 +71,8 @@ def columns_of(
     plain: BaseEstimator, members: str | Sequence[Any], rows: Any, are_ordered: bool,
     wanted: Any,
 ) -> tuple[Any, Columns]:  # fmt: skip
-    """Return the plain model, with indices for a mask of categorical columns, and the
-    `Columns` of members, with an encoder if it is `wanted`, of use and worth its time.
+    """Return the plain model, with a mask of categorical columns as indices, and the
+    `Columns` of members, with an encoder if this is `wanted`, used and worth its time.
     """
     X, given = tables.as_frame(rows.X), plain.categorical_features
     is_frame, from_dtype = is_data_frame(X), isinstance(given, str)
@@ -114,7 +114,7 @@ def columns_of(
 
 def text_as_categories(X: Any) -> Any:
     """Return a copy of a data frame in which columns of text are categorical. A column
-    of text and numbers is neither, and left for the boosters to refuse.
+    that mixes text and numbers is left as it is, for boosters to refuse.
     """
     made: dict[Any, Any] = {}
     for j, (name, dtype) in enumerate(zip(X.columns, X.dtypes, strict=True)):
@@ -136,7 +136,7 @@ def text_as_categories(X: Any) -> Any:
 
 
 def beside(X: Any, encoder: Any, values: Any) -> Any:
-    """Return X, as in the encoder's fit, with the encoded `values` as last columns."""
+    """Return X, with columns as in the encoder's fit, followed by encoded `values`."""
     X = tables.as_frame(X)
     if not is_data_frame(X):
         return np.column_stack([X, values])

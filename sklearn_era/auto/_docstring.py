@@ -1,26 +1,26 @@
 """The docstring of AutoEraRegressor and AutoEraClassifier."""
 
-DOC = """The average of models for {task}, weighted by eras that they have not seen.
+DOC = """The average of models for {task}, weighted by their losses in eras left out.
 
     A plain model, other boosters (larger, smaller, additive, or using eras) and a
     linear model are fitted in three folds of whole eras; members that use no eras are
-    fitted to two thirds of the rows, too. With p_k the predictions of member k for rows
+    also fitted to two thirds of the rows. With p_k the predictions of member k for rows
     left out, folds of eras and folds of rows each give weights (a super learner, [1]_)
 
         w = 3/4 argmin_v loss(sum_k v_k p_k) + 1/4 u,
 
-    where v is on the simplex, u is equal for the best three members that are no worse
-    than the best by more than a standard error, and the loss is the plain model's; of
-    eras, each counts the same. Weights by rows are less noisy, but not for new eras. So
-    the weights are ``s w_eras + (1 - s) w_rows``, where s rises from 0 to 1 while
-    w_eras lose less in eras left out than w_rows by one to three standard errors.
-    Numbers of trees are chosen likewise, and grow with the number of rows in the fit to
-    all. The plain model keeps all the weight unless the average is better in eras left
-    out, by more than a standard error, or the average by rows is better in rows left
-    out, by two standard errors, and in eras left out on average. All members with
+    where v is at least 0 and adds up to 1, u is equal for those of the best three
+    members that are within a standard error of the best, and the loss is the plain
+    model's, with the same weight for each era. Weights by rows are less noisy, but not
+    for new eras. So the weights are ``s w_eras + (1 - s) w_rows``, where s rises from 0
+    to 1 as w_eras lose less in eras left out than w_rows by one to three standard
+    errors. Numbers of trees are chosen in the same way, and scaled up to the number of
+    all rows. The plain model keeps all the weight unless the average is better in eras
+    left out by more than a standard error, or the average by rows is better in rows
+    left out by two standard errors, and on average in eras left out. All members with
     weight are then fitted to all rows.
 
-    Folds are cheap: there, boosters have half of their trees at twice the rate, and
+    Folds are cheap: in folds, boosters have half of their trees at twice the rate, and
     stop after a fifth of their trees without gain. All members are fitted in the last
     fold of eras; the linear member and three others, members with weight first, in all
     other folds of eras; and members with weight in one fold of rows. All this takes as
@@ -29,19 +29,19 @@ DOC = """The average of models for {task}, weighted by eras that they have not s
     Parameters
     ----------
     estimator : {kind}, default=None
-        The plain model. All boosters share its parameters, except what makes each a
-        member of its own. None is ``{kind}(random_state=random_state)``.{class_weight}
+        The plain model. All boosters share its parameters, except those that define a
+        member. None is ``{kind}(random_state=random_state)``.{class_weight}
     members : 'default' or list, default='default'
-        Models beside the plain one: names of default members, 'default' for all of
-        these, 'catboost' and 'lightgbm', whose packages must be installed, and pairs of
-        a name and an estimator: ``["default", "catboost", ("mine", model)]``. Default
-        members are 'linear', 'additive', 'symmetric', 'level', 'large', 'leaves_4' and
-        'last_levels'. There is at most one for each 50 rows. With fewer than six eras
-        there is no member that uses eras, and with losses whose best prediction is no
-        mean, no linear model. The plain model is a member in any case, whether 'plain'
-        is in the list or not. Boosters of CatBoost and LightGBM get categories and
-        weights as other boosters do, and the number of trees that is best in folds; a
-        model file cannot hold them, but pickle can.
+        Models beside the plain one: names of default members, 'default' for all default
+        members, 'catboost' and 'lightgbm', whose packages must be installed, and pairs
+        of a name and an estimator: ``["default", "catboost", ("mine", model)]``.
+        Default members are 'linear', 'additive', 'symmetric', 'level', 'large',
+        'leaves_4' and 'last_levels'. There is at most one default member for each 50
+        rows. With fewer than six eras, no default member uses eras; with losses whose
+        best prediction is not the mean, there is no linear model. The plain model is
+        always a member, whether 'plain' is in the list or not. Boosters of CatBoost and
+        LightGBM get categories and weights as other boosters do, and the number of
+        trees that is best in folds; a model file cannot hold them, but pickle can.
     time_budget : float, default=None
         Seconds that the fit may take. Members for which there is no time are left out,
         the last first, with a warning. The plain model and one other member, with
@@ -49,36 +49,35 @@ DOC = """The average of models for {task}, weighted by eras that they have not s
     random_state : int, RandomState instance or None, default=None
         Seed of the plain model if `estimator` is None.
     verbose : int, default=0
-        1 prints a line a member with the time left, under a bar where rich is installed
+        1 prints a line per member, and the time left, with a bar if rich is installed
         and the output is a terminal; 2 also prints lines of :class:`joblib.Parallel`.
     horizon : int or duration, default=1
-        How much later the rows are that the model is for, in eras or as a duration such
-        as "28D" (see :class:`~sklearn_era.model_selection.EraSplit`): folds train on
-        eras so much before those they test, and levels of rows without an era are
-        forecast so far.
+        How far ahead the model predicts, in eras or as a duration such as "28D" (see
+        :class:`~sklearn_era.model_selection.EraSplit`). In folds, training eras precede
+        test eras by this much; levels of rows without an era are forecast as far.
     group : {{'new', 'known'}}, default='new'
         With two columns of eras, times and groups, whether the model is for groups that
         it has not seen, or for groups of the training, whose intercepts it knows. Pass
-        times and groups to ``predict(X, eras=...)``; losses are by time, and errors by
-        both.
+        times and groups to ``predict(X, eras=...)``. Losses are by time; their errors
+        allow for times and groups.
     encode_categories : 'auto' or bool, default='auto'
         Whether all members, except the plain model and models that are passed, also get
         categories as encoded by targets in earlier eras: the columns of an
         :class:`~sklearn_era.preprocessing.EraTargetEncoder` with counts. 'auto' does so
-        for six or more eras that follow each other, if a column has more than 20
-        categories. In folds, columns are made of the rows to train on. Text in a data
-        frame is categories in any case, unless `estimator` says otherwise.
+        for six or more ordered eras, if a column has more than 20 categories. In folds,
+        the encoder is fitted to training rows. Text in a data frame is always read as
+        categories, unless `estimator` sets `categorical_features`.
     cv, n_jobs, era_order :
         As in :class:`~sklearn_era.model_selection.EraSearchCV`. Eras whose numbers are
         mere names (hospitals, shops) need ``era_order="unordered"``. Targets that span
         several eras need an :class:`~sklearn_era.model_selection.EraWalkForwardSplit`
-        with a ``gap`` as `cv`: there are no folds of rows then, which would leak.
+        with a ``gap`` as `cv`; there are then no folds of rows, as these would leak.
 
     Attributes
     ----------
     weights_ : dict of str to float
-        Weights of all members that were fitted in folds: the plain model first, members
-        that some folds lack last. They add up to 1.
+        Weights of all members that were fitted in folds, which add up to 1: the plain
+        model first, members that some folds lack last.
     members_ : dict of str to object
         The members that have weight, fitted to all rows.
     encoder_ : EraTargetEncoder or None
@@ -95,7 +94,7 @@ DOC = """The average of models for {task}, weighted by eras that they have not s
     era_labels_ : ndarray of shape (n_test_eras,)
         Labels of these eras.
     era_order_ : {{'ordered', 'unordered'}}
-        How eras were taken.
+        Whether eras were taken in the order of their labels.
     update_log_ : list of dict
         For each ``update``: the labels of new ``eras``, the average's ``loss`` in them,
         and the loss ``expected`` from eras left out before, with its ``error`` and

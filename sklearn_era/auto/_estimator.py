@@ -48,7 +48,7 @@ _OF_SEARCH = ("era_order", "cv", "n_jobs", "verbose", "horizon", "group")
 
 
 class _AutoEra(TakesInEras, PredictsByEra, BaseEstimator):
-    """The weighted average of members: what the regressor and the classifier share."""
+    """The weighted average of members: the base of the regressor and the classifier."""
 
     _booster: ClassVar[type]
 
@@ -98,11 +98,11 @@ class _AutoEra(TakesInEras, PredictsByEra, BaseEstimator):
         X : array-like of shape (n_samples, n_features)
             The input samples.
         y, eras : array-like of shape (n_samples,)
-            Their targets and eras, or the name of the column of eras. Times and groups
-            are two names, a frame of two columns, or a tuple of two arrays.
+            Targets and eras of the rows, or the name of the column of eras. Times and
+            groups are two names, a frame of two columns, or a tuple of two arrays.
         sample_weight : array-like of shape (n_samples,), default=None
-            Weights of rows, in fits and losses. Rows are left out if all of their era,
-            or of their group, have weight 0.
+            Weights of rows, in fits and losses. Rows are left out if all rows of their
+            era, or of their group, have weight 0.
 
         Returns
         -------
@@ -112,7 +112,7 @@ class _AutoEra(TakesInEras, PredictsByEra, BaseEstimator):
         Raises
         ------
         ValueError
-            If the plain model has a loss of its own making, a name of `members` comes
+            If the plain model has a loss that is not a name, a name in `members` comes
             twice, or as :meth:`~sklearn_era.model_selection.EraSearchCV.fit` does.
         """
         self._validate_params()
@@ -156,8 +156,8 @@ class _AutoEra(TakesInEras, PredictsByEra, BaseEstimator):
         self, plain: BaseEstimator, every: Rows, are_ordered: bool,
         deadline: float | None, progress: Progress,
     ) -> None:  # fmt: skip
-        """Fit members in folds, weigh them, and fit members with weight to all rows,
-        each time without the rows of eras without weight.
+        """Fit members in folds, weigh members, and fit those with weight to all rows.
+        All fits leave out the rows of eras without weight.
         """
         kept = every.encoded.rows_with_weight(every.sample_weight)
         X, y, _, _, encoded = rows = every.take(kept)
@@ -216,7 +216,7 @@ class _AutoEra(TakesInEras, PredictsByEra, BaseEstimator):
             self._known_groups = encoded.groups.labels
 
     def _split(self, every: Rows, kept: NDArray[Any], are_ordered: bool) -> list[Any]:
-        """Return the folds of the rows `kept`, as their places among these."""
+        """Return folds of the rows `kept`, as indices into `kept`."""
         X, y, eras, _, encoded = every
         folds = _out_of_era.split_eras(
             self.cv, X, y, encoded, are_ordered, "AutoEra", tests_half=True,
@@ -377,7 +377,7 @@ class AutoEraClassifier(ClassifierMixin, _AutoEra):
         task="classification", suffix="Classifier",
         kind="HistGradientBoostingClassifier",
         class_weight=" Its\n        `class_weight` multiplies the weights of rows, for "
-        "all members and losses, with\n        'balanced' as in all rows of the fit.",
+        "all members and losses, with\n        'balanced' from all rows of the fit.",
         classes="\n    classes_ : ndarray of shape (n_classes,)\n        The labels of "
         "classes.\n",
     )  # fmt: skip

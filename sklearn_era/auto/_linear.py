@@ -93,7 +93,7 @@ class _Linear(BaseEstimator):
             yield Z @ coefficient.T + intercept
 
     def _terms(self, X: Table) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Return what each column adds to raw predictions, of shape (n_rows, n_columns,
+        """Return the terms of columns in raw predictions, of shape (n_rows, n_columns,
         n_outputs), and X as a matrix of numbers.
         """
         columns = self._read(X)
@@ -155,8 +155,8 @@ class LinearClassifier(ClassifierMixin, _Linear):
 def _coding_of(
     column: Column, weights: NDArray[np.float64]
 ) -> list[Any] | tuple[float, float, bool]:
-    """Return the categories that are common by their effective number of rows, or a
-    numeric column's mean, deviation and whether numbers are missing.
+    """Return a column's common categories, by effective number of rows; for a numeric
+    column, its mean, its standard deviation and whether values are missing.
     """
     values, weights = column.values[weights > 0], weights[weights > 0]
     if column.is_categorical:

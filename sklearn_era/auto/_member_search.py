@@ -59,7 +59,7 @@ class Rows(NamedTuple):
     encoded: EncodedEras
 
     def take(self, rows: NDArray[np.intp]) -> "Rows":
-        """Return some rows; without a copy, if these are all."""
+        """Return the given rows; do not copy if these are all rows."""
         if rows.size == self.y.size:
             return self
         X, y, eras, weights, encoded = self
@@ -87,9 +87,9 @@ def fit_members(
 
 @dataclass
 class Search:
-    """Fits members in folds until a deadline. Of folds of eras, all are fitted in the
-    last one, which has most rows to train on; the best go on to the fold before, and
-    the best there to all others. See `run` for groups left out.
+    """Fits members in folds until a deadline. In folds of eras, all members are fitted
+    in the last fold, which has most training rows; the best of them in the fold before,
+    and the best of these in all others. See `run` for groups left out.
     """
 
     members: dict[str, Any]
@@ -196,8 +196,8 @@ class Search:
         self.progress.step(len(of_folds), f"{name}, loss {loss:.5g} in {kind} left out")
 
     def left_out(self, names: Sequence[str] | None = None) -> LeftOut:
-        """Return members' predictions of the test rows of all folds so far, NaN in a
-        fold where a member was not fitted; by default, of all members not dropped.
+        """Return the predictions of members (by default, all not dropped) for the test
+        rows of all folds so far, NaN in a fold where a member was not fitted.
         """
         names, rows, done = self.names if names is None else names, self.rows, self.done
         of_folds = [self.folds[k][1] for k in done]
@@ -313,8 +313,8 @@ def respond(
     model: BaseEstimator, X: Table, y: ArrayLike, stages: list[int],
     eras: Eras | None = None,
 ) -> Array:  # fmt: skip
-    """Return predictions after each of `stages`, (n_stages, n_rows), by a classifier of
-    each row's class in y. `eras` are for models that need them to predict.
+    """Return predictions after each of `stages`, of shape (n_stages, n_rows); of
+    classifiers, the probability of each row's class in y. Some models need `eras`.
     """
     method = "predict_proba" if is_classifier(model) else "predict"
     if stages == [0]:

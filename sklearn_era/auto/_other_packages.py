@@ -39,8 +39,8 @@ _PARAMETERS: dict[str, dict[str, Any]] = {
 
 
 class Peer(BaseEstimator):
-    """A booster of another package, fitted to the columns of ours. All its trees are
-    fitted, as its rate may depend on their number, and the first `max_iter` predict.
+    """A booster of CatBoost or LightGBM, on columns as other boosters read them. All
+    trees are fitted, since their number may set the rate; the first `max_iter` predict.
     """
 
     early_stopping = False
@@ -95,7 +95,7 @@ class Peer(BaseEstimator):
     def predict_after(
         self, method: str, X: Table, numbers: list[int]
     ) -> list[NDArray[Any]]:
-        """Return what `method` predicts with each of `numbers` of trees, in a list."""
+        """Return a list of predictions by `method`, one for each number of trees."""
         check_is_fitted(self)
         known = [x[1:] for x in self.categories_]
         table = self._table(rows_as_in_fit(self, X, known))
@@ -133,7 +133,7 @@ def package_of(model: BaseEstimator) -> str:
 
 
 def limits_of(plain: BaseEstimator) -> list[str]:
-    """Return the names of the constraints of trees by columns that a model has."""
+    """Return the names of a model's constraints of trees by columns."""
     return [name for name in _LIMITS if getattr(plain, name) is not None]
 
 

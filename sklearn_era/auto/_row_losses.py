@@ -37,7 +37,7 @@ def check_size(y: Rows) -> None:
 
 
 def loss_of(plain: BaseEstimator) -> Loss:
-    """Return the `Loss` of a plain model; raise ValueError if it has no known name."""
+    """Return the `Loss` of a plain model; raise ValueError if `loss` is not a name."""
     if not isinstance(plain.loss, str):
         raise ValueError(
             f"estimator: predictions under the loss {plain.loss!r} cannot be averaged, "

@@ -1,4 +1,4 @@
-"""Eras whose targets arrive after a fit: levels, then weights, then perhaps trees."""
+"""Updates by eras whose targets arrive after a fit: levels, weights, perhaps trees."""
 
 from copy import copy
 from typing import Any, Self
@@ -33,7 +33,7 @@ _LEAST_P_VALUE = 0.05
 
 
 class TakesInEras:
-    """Adds `update` to averages, which takes in eras whose targets became known."""
+    """Adds the method `update` to averages, for eras whose targets became known."""
 
     _as_target: Any  # a vector of targets
     _weights_of: Any  # rows' weights, with those of their classes
@@ -43,22 +43,22 @@ class TakesInEras:
     def update(
         self, X: Any, y: Any, *, eras: Eras | None = None, sample_weight: Any = None
     ) -> Self:
-        """Take in rows of eras whose targets have become known since the fit.
+        """Update the average by rows of eras whose targets became known since the fit.
 
-        The levels of members with intercepts are estimated anew, trees being as they
-        are. The weights of members move towards the best weights for all eras that no
-        model was fitted to, the further the clearer the gain. If the average has lost
-        more in the new eras than in the eras left out before, by a t-test at 5 %, the
-        members are fitted to all rows, if `X` has the rows of all earlier eras, too;
-        otherwise a warning asks for these rows. A dict is added to `update_log_`.
+        Members with intercepts estimate the levels of eras anew, and keep their trees.
+        The weights of members move towards the best weights for eras left out and new
+        eras: the clearer the gain, the further. If the loss of the average is larger in
+        new eras than in eras left out before, by a t-test at 5 %, the members are
+        fitted to all rows of `X` if it also has the rows of all earlier eras;
+        otherwise, a warning asks for these rows. A dict is added to `update_log_`.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
-            Rows of new eras; and of all earlier ones, if there may be a refit.
+            Rows of new eras, and of all earlier eras to allow for a refit.
         y, eras : array-like of shape (n_samples,)
-            Their targets and eras, or the name of the column of eras. Times and groups
-            are two names, a frame of two columns, or a tuple of two arrays.
+            Targets and eras of the rows, or the name of the column of eras. Times and
+            groups are two names, a frame of two columns, or a tuple of two arrays.
         sample_weight : array-like of shape (n_samples,), default=None
             Weights of rows.
 
@@ -70,8 +70,8 @@ class TakesInEras:
         Raises
         ------
         ValueError
-            If all eras were seen before, or one lies before the last of them and eras
-            are ordered; if new eras have no weight, or classes that the fit lacks.
+            If all eras were seen before; if a new era precedes the last known one in
+            order; or if new eras have no weight, or classes that the fit lacks.
         """
         check_is_fitted(self)
         if eras is None or y is None:
@@ -94,8 +94,8 @@ class TakesInEras:
 def _update_average(
     model: BaseEstimator, X: Any, y: Any, eras: Any, sample_weight: Any, loss: Loss
 ) -> dict[str, Any]:
-    """Update an average's intercepts, weights and, after an unexpected loss, trees by
-    rows of new eras; return the entry for `update_log_`.
+    """Update an average with rows of new eras: intercepts, weights and, if the loss is
+    larger than expected, trees. Return the entry for `update_log_`.
     """
     check_consistent_length(X, y)
     known = model._known_eras
@@ -171,8 +171,8 @@ def _update_average(
 def _check_new(
     model: BaseEstimator, given: NDArray[Any], new: NDArray[Any], y: Any
 ) -> None:
-    """Raise ValueError unless the eras `given` have `new` ones with weight, which lie
-    after all known eras (if ordered), and y has known classes alone.
+    """Raise ValueError if all eras in `given` are known, no `new` era has weight, a new
+    era is before the last known one (if ordered), or y has an unknown class.
     """
     if (find(model._known_eras, given) >= 0).all():
         raise ValueError(
@@ -226,8 +226,8 @@ def _with_new_eras(
 
 
 def _compare(losses: NDArray[np.float64], n_before: int) -> dict[str, Any]:
-    """Return the mean loss of new eras, the loss expected by the first `n_before` eras,
-    the error of the difference and the p-value of a larger loss.
+    """Return the mean loss of new eras, the loss expected from the first `n_before`
+    eras, the error of the difference and the p-value of a larger loss.
     """
     of_before, of_new = (x[np.isfinite(x)] for x in np.split(losses, [n_before]))
     n_before = of_before.size

@@ -2,8 +2,8 @@
 
 Folds of whole eras assess all members, with more noise the fewer eras there are; folds
 of shuffled rows assess members that use no eras, with less noise, but not in new eras.
-Weights are those by folds of rows, moved towards those by folds of eras as far as the
-latter are better in eras left out, beyond chance.
+Weights by folds of rows are moved towards weights by folds of eras: the more clearly
+the latter are better in eras left out, the further.
 """
 
 from typing import Any, NamedTuple
@@ -51,7 +51,7 @@ class LeftOut(NamedTuple):
         return np.array([values[-1] for values in self.predicted.values()])
 
     def by_era(self, values: Array) -> Array:
-        """Return eras' means of values, whose last axis is rows; NaN without weight."""
+        """Return means of `values` (..., n_rows) by era; NaN in eras without weight."""
         if self.groups is None:
             return era_means(self.codes, self.weights, values)
         # Of an era, some groups may be known of members that other folds lack.
@@ -91,7 +91,7 @@ class LeftOut(NamedTuple):
 
 
 class Weighted(NamedTuple):
-    """Members with their stages and weights, and what they predict in eras left out."""
+    """Members with their stages, weights and predictions in eras left out."""
 
     stages: dict[str, int]
     weights: dict[str, float]
@@ -108,8 +108,8 @@ def weigh(
     eras: LeftOut, rows: LeftOut, loss: Loss, are_ordered: bool = False,
     share: float | None = None,
 ) -> Weighted:  # fmt: skip
-    """Return members with stages and weights: a `share` is found by folds of eras, the
-    rest by folds of rows. By default it rises with the gain of the former in eras.
+    """Return members with stages and weights: a `share` of weights is from folds of
+    eras, the rest from folds of rows. None finds the share by the gain in eras.
     """
     names = list(eras.predicted)
     of_eras = {name: eras.losses(name, loss) for name in names}
@@ -138,9 +138,9 @@ def weigh(
 def keep(
     eras: LeftOut, rows: LeftOut, loss: Loss, are_ordered: bool = False
 ) -> tuple[Weighted, Array]:
-    """Return the members to keep, and what their average predicts in eras left out: all
-    if they gain there; else those by folds of rows, if they gain in rows beyond doubt;
-    else the plain model.
+    """Return the members to keep, and the predictions of an average in eras left out:
+    all members if they gain there; else those by folds of rows, if they gain in rows
+    beyond doubt; else the plain model, with the predictions of all.
     """
 
     def average_of(weighted: Weighted) -> tuple[Array, Array]:
@@ -178,8 +178,8 @@ def keep(
 
 
 def promising(left_out: LeftOut, loss: Loss, n_kept: int | None = None) -> list[str]:
-    """Return the members to fit further: the plain and the linear one and the best
-    `n_kept` others, with weight first; by default, the plain one and all with weight.
+    """Return names of members to fit further: the plain, the linear and the best
+    `n_kept` others, by weight first; by default, the plain one and all with weight.
     """
     names = list(left_out.predicted)
     losses = [left_out.losses(name, loss) for name in names]
@@ -219,8 +219,8 @@ def error_of_mean(differences: Array, are_ordered: bool) -> float:
 
 
 def _share(eras: LeftOut, gains: Array, are_ordered: bool) -> float:
-    """Return the share, 0 to 1, of weights found in folds of eras: it rises with their
-    mean gain in standard errors, from the `gains` of rows.
+    """Return the share, 0 to 1, of weights from folds of eras: it rises with their mean
+    gain in standard errors, computed from the `gains` of rows.
     """
     mean, error = eras.gain_and_error(gains, are_ordered)
     if not error > 0:
@@ -239,9 +239,9 @@ def _at(left_out: LeftOut, stages: dict[str, int]) -> Array:
 
 
 def _average(left_out: LeftOut, stages: dict[str, int], loss: Loss) -> Array:
-    """Return weights of members at stages: a part of the weights of least loss, which
-    depend on chance, and a part of equal ones, which are hardly ever bad, of the best
-    members that are no worse than the best by more than a standard error.
+    """Return weights of members at `stages`: a mean of the weights of least loss, which
+    depend on chance, and of equal weights for the best members, which are hardly ever
+    bad. A member is among the best if within a standard error of the first.
     """
     predicted = _at(left_out, stages)
     of_eras = left_out.by_era(loss(left_out.y, predicted))

@@ -18,7 +18,7 @@ _VALUES = {
 
 
 class EraCalibrationDisplay:
-    """Forest plots of calibration: rows of eras, the pooled value and the next era.
+    """Forest plots of calibration in each era, pooled over eras, and for the next era.
 
     Parameters
     ----------
@@ -54,11 +54,11 @@ class EraCalibrationDisplay:
         Parameters
         ----------
         axes : sequence of matplotlib Axes, default=None
-            Where to draw each value; None makes a figure.
+            The axes for each value; None makes a figure.
         values : sequence of str, default=("in_the_large", "slope")
-            What to draw, side by side: any of "in_the_large", "slope", "intercept" and
-            "ratio". `EraScoreForecast` pools each value over the eras with a known
-            error; the ratio is pooled by its logarithm.
+            The values to draw, side by side: any of "in_the_large", "slope",
+            "intercept" and "ratio". `EraScoreForecast` pools each value over the eras
+            with a known error; it pools the logarithm of the ratio.
         **kwargs : dict
             Passed to :meth:`EraScoreDisplay.plot`, such as `numbers` and `next_error`.
 
@@ -70,7 +70,7 @@ class EraCalibrationDisplay:
         Raises
         ------
         ValueError
-            If a value has another name, or `axes` are not as many as the values.
+            If `values` has an unknown name, or `axes` and `values` differ in length.
         """
         if unknown := [x for x in values if x not in _VALUES]:
             raise ValueError(f"values has {unknown[0]!r}: pass some of {[*_VALUES]}.")

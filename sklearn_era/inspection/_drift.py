@@ -11,8 +11,8 @@ Array = NDArray[np.float64]
 def stability_index(
     bins: NDArray[np.intp], codes: NDArray[np.intp], is_reference: NDArray[np.bool_]
 ) -> Array:
-    """Return the population stability index of each set of rows against other rows of
-    the reference; NaN if one side is empty. A bin without rows counts as half a row.
+    """Return the population stability index of each set of rows against all other
+    reference sets; NaN if one side is empty. A bin without rows counts as half a row.
     """
     filled, bins = np.unique(bins, return_inverse=True)
     n = np.zeros((is_reference.size, filled.size))
@@ -29,8 +29,8 @@ def stability_index(
 def distances(
     values: Array, codes: NDArray[np.intp], is_reference: NDArray[np.bool_]
 ) -> Array:
-    """Return the Kolmogorov-Smirnov distance of each set of rows from all other rows of
-    the reference; NaN if one side is empty. Missing values are left out.
+    """Return the Kolmogorov-Smirnov distance of each set of rows from all other
+    reference sets; NaN if one side is empty. Missing values are left out.
     """
     found = np.full(is_reference.size, np.nan)
     known = ~np.isnan(values)

@@ -1,4 +1,4 @@
-"""A score era by era, drawn."""
+"""Figures of a model's score in each era."""
 
 from __future__ import annotations
 
@@ -28,31 +28,31 @@ class EraScoreDisplay:
     Parameters
     ----------
     scores : array-like of shape (n_eras,), dtype=float
-        Score of each era. The mean and the figure leave out those that are NaN or
-        infinite, and the legend counts them.
+        Score of each era. Scores that are NaN or infinite are left out of the mean and
+        the figure, and the legend counts the others.
     era_labels : array-like of shape (n_eras,)
-        Their labels, in the order of the figure.
+        Labels of the eras, in the order of the figure.
     score_name : str, default='score'
         The name of the score in the figure.
     greater_is_better : bool, default=True
-        Whether the worst era has the lowest score, or the highest.
+        Whether the worst era has the lowest score (True) or the highest (False).
     standard_errors : EraScores or array-like of shape (n_eras,), default=None
-        Errors of the scores, such as of `sklearn_era.metrics.era_standard_errors`, of
-        which 1.96 are drawn on both sides; none where one is NaN.
+        Standard errors of the scores, as by `sklearn_era.metrics.era_standard_errors`.
+        Bars reach 1.96 errors to both sides; an error of NaN has no bar.
     n_samples : array-like of shape (n_eras,), default=None
-        Numbers of rows, which a forest plot prints.
+        Number of rows in each era, which a forest plot prints.
 
     Attributes
     ----------
     mean, worst : float, int
-        The mean over eras, each counting once; the index of the (first) worst era.
+        The mean over eras, each counting once; and the index of the (first) worst era.
     bars_, line_, mean_line_, forecast_ : matplotlib BarContainer and Line2D
-        The scores, one of both None; the mean of the scores and that of the forecast,
-        or None.
+        `bars_` or `line_` has the scores; `mean_line_` has their mean, and `forecast_`
+        the mean of the forecast. Each is None if it is not drawn.
     errorbar_ : matplotlib ErrorbarContainer
-        The errors, or None.
+        The error bars, or None.
     ax_, figure_ : matplotlib Axes and Figure
-        Where they are.
+        The axes and the figure of the drawing.
 
     Raises
     ------
@@ -103,26 +103,26 @@ class EraScoreDisplay:
         forecast: EraScoreForecast | None = None, next_error: float | None = None,
         numbers: bool | None = None, **kwargs: Any,
     ) -> EraScoreDisplay:  # fmt: skip
-        """Draw the scores, at equal distances.
+        """Draw the score of each era, with eras at equal distances.
 
         Parameters
         ----------
         ax : matplotlib Axes, default=None
             Where to draw; None makes a figure.
         kind : {'bar', 'line', 'forest'}, default='bar'
-            The marks; a line suits many eras. Where scores differ by less than they
-            are off 0, bars are cut off below. A forest plot has a row an era.
+            The marks; a line suits many eras, and a forest plot has a row per era. Bars
+            have no 0 on their axis if scores differ by less than their distance from 0.
         forecast : EraScoreForecast, default=None
-            The forecast of the next era, drawn after the last one: its mean with the
-            intervals of 80 % and, thin, of 95 %, in a forest plot a band. There, the
-            pooled mean is a diamond, as wide as its interval of 95 %.
+            The forecast of the next era, drawn last: its mean, with intervals of 80 %
+            (thick) and 95 % (thin). A forest plot adds a band for 95 %, and a diamond
+            for the pooled mean, as wide as the mean's interval of 95 %.
         next_error : float, default=None
-            The sampling error of the next era's score, which its intervals contain:
-            None for one as large as those of the forecast's scores ("measured"), and 0
+            The sampling error of the next era's score, which widens its intervals. None
+            takes the root mean square of the errors of known scores ("measured"); 0 is
             for the true score, of endlessly many rows, as in metafor.
         numbers : bool, default=None
-            Whether scores, their intervals of 95 % and `n_samples` are printed at the
-            right of a forest plot. None prints them there.
+            Whether to print scores, their intervals of 95 % and `n_samples` at the
+            right of a forest plot. None prints them in every forest plot.
         **kwargs : dict
             Passed to the ``bar`` or ``plot`` of the axes.
 
@@ -134,8 +134,8 @@ class EraScoreDisplay:
         Raises
         ------
         ValueError, MissingPackageError
-            If `kind` is another one, or has no place for numbers, `next_error` comes
-            without a forecast, or matplotlib is not installed.
+            If `kind` is unknown, `numbers` is True but `kind` is not 'forest',
+            `next_error` comes without a forecast, or matplotlib is not installed.
         """
         if kind not in ("bar", "line", "forest"):
             raise ValueError(f"kind must be 'bar', 'line' or 'forest'; got {kind!r}.")
@@ -206,12 +206,12 @@ class EraScoreDisplay:
         cls, forecast: EraScoreForecast, *, score_name: str = "score",
         kind: str = "forest", ax: Axes | None = None, **kwargs: Any,
     ) -> EraScoreDisplay:  # fmt: skip
-        """Draw a forecast and the scores that it was fitted to: a forest plot.
+        """Draw a forecast and the scores that it was fitted to, as a forest plot.
 
         Parameters
         ----------
         forecast : EraScoreForecast
-            A fitted one, of one column of labels.
+            A fitted forecast, for eras with one column of labels.
         score_name : str, default='score'
             The name of the score.
         kind, ax, **kwargs :
@@ -224,7 +224,7 @@ class EraScoreDisplay:
         Raises
         ------
         ValueError
-            If the scores are by groups and eras.
+            If the forecast is for two columns of labels, groups and eras.
         """
         check_is_fitted(forecast)
         if forecast.pooled_ is None:
@@ -248,11 +248,11 @@ class EraScoreDisplay:
         Parameters
         ----------
         comparison : EraComparison
-            The result of `sklearn_era.metrics.compare_predictions`. A band is the
+            The result of `sklearn_era.metrics.compare_predictions`. A band shows the
             interval of 95 % of the mean difference.
         ax, **kwargs :
-            Passed to :meth:`plot`; `kind` is 'line' by default, and 'forest' for eras
-            without an order.
+            Passed to :meth:`plot`. By default, `kind` is 'line' for ordered eras and
+            'forest' for other eras.
 
         Returns
         -------
@@ -287,17 +287,17 @@ class EraScoreDisplay:
         Parameters
         ----------
         estimator, X : object, and array-like of shape (n_samples, n_features)
-            Any fitted estimator, and rows.
+            Any fitted estimator, and the rows to score.
         y, eras : array-like of shape (n_samples,)
-            Their targets and eras.
+            Targets and eras of the rows.
         scoring : str, callable or None, default=None
             A scorer, as `sklearn.metrics.check_scoring` takes it; None is the ``score``
-            of the estimator. With a scorer of `sklearn_era.metrics.make_era_scorer`,
-            each era gets the value of the metric, minus it for an error.
+            of the estimator. A scorer of `sklearn_era.metrics.make_era_scorer` gives
+            each era the value of its metric, with a minus sign for an error.
         sample_weight : array-like of shape (n_samples,), default=None
             Weights of the rows.
         score_name : str, default=None
-            The name of the score; None takes that of `scoring`, or of its metric.
+            The name of the score; None takes the name of `scoring`, or of its metric.
         ax, **kwargs :
             Passed to :meth:`plot`.
 
@@ -309,8 +309,8 @@ class EraScoreDisplay:
         ------
         ValueError, NotFittedError
             If lengths differ, a label is missing, `scoring` is several scorers or asks
-            for eras, the score cannot be computed in an era, which is then named, or
-            `estimator` is not fitted.
+            for eras, the score fails in an era (the message names it), or `estimator`
+            is not fitted.
         """
         check_is_fitted(estimator)
         scorer, name = scorer_of_an_era(estimator, scoring)
@@ -347,10 +347,10 @@ class EraScoreDisplay:
         metric, greater_is_better, sample_weight :
             As `sklearn_era.metrics.era_scores` takes them, with a single metric.
         n_resamples : int, default=0
-            Samples of the bootstrap for the errors of metrics without a closed form, as
-            in `sklearn_era.metrics.era_standard_errors`; 0 leaves these errors out.
+            Number of bootstrap samples for the errors of metrics without a closed form,
+            as in `sklearn_era.metrics.era_standard_errors`; 0 leaves these errors out.
         score_name : str, default=None
-            The name of the score; None takes that of the function.
+            The name of the score; None takes the name of the function.
         ax, **kwargs :
             Passed to :meth:`plot`.
 
@@ -361,7 +361,7 @@ class EraScoreDisplay:
         Raises
         ------
         ValueError
-            As `sklearn_era.metrics.era_scores`.
+            As `sklearn_era.metrics.era_scores`, or if `metric` is not one function.
         """
         if not callable(metric):
             raise ValueError(

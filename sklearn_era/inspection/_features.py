@@ -14,7 +14,7 @@ from ..ensemble._binning import rare_categories
 
 
 def feature_names(estimator: Estimator) -> NDArray[Any]:
-    """Return names of the columns of X; ``x0``, ``x1``, ... if the fit saw none."""
+    """Return names of the columns of X; ``x0``, ``x1``, ... if the fit got no names."""
     return np.asarray(_check_feature_names_in(estimator), dtype=object)
 
 
@@ -34,7 +34,7 @@ def as_frames(result: Bunch, pandas: Any) -> Bunch:
 def left_categories(
     estimator: Estimator, predictor: TreePredictor, split: int
 ) -> tuple[Any, ...] | None:
-    """Return the categories that a split sends left; None if it has a threshold."""
+    """Return the categories that a split sends left, or None if it has a threshold."""
     node = predictor.nodes[split]
     if not node["is_categorical"]:
         return None

@@ -27,9 +27,9 @@ def draw_forest(
     forecast: EraScoreForecast | None, style: Any, *, counts: Any = None,
     numbers: bool = True, next_error: float | None = None,
 ) -> tuple[Any, Any, Any]:  # fmt: skip
-    """Draw scores with error bars, a forecast's pooled mean as a diamond and its next
-    era as a band, and `numbers` with `counts` at the right. Return the artists of
-    scores, bars and the next era.
+    """Draw scores with error bars, and a forecast's pooled mean (a diamond) and next
+    era (a band). If `numbers`, print all values, and `counts` of rows, at the right.
+    Return the artists of the scores, the error bars and the next era.
     """
     rows = np.arange(scores.size)
     style = {"color": BLUE, "marker": "s", "linestyle": "none", "zorder": 3} | style
@@ -67,7 +67,7 @@ def draw_forest(
 
 
 def _print_numbers(ax: Any, table: _Values, counts: Any) -> None:
-    """Print scores, intervals and numbers of rows at the right of labelled rows."""
+    """Print scores, intervals and `counts` of rows at the right of a forest plot."""
     widths = table[:, 2] - table[:, 1]
     width = np.nanmedian(widths) if (widths > 0).any() else np.nanmax(abs(table[:, 0]))
     n_decimals = max(0, int(np.floor(2.5 - np.log10(width)))) if width > 0 else 1

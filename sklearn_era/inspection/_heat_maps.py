@@ -19,7 +19,7 @@ class _HeatMap:
     def _draw(
         self, ax: Any, found: Any, cells: Any, rank: Any, n: int, label: str, style: Any
     ) -> NDArray[np.intp]:
-        """Draw a heat map of the n features of least `rank`; return their indices."""
+        """Draw a heat map of the n features of lowest `rank`; return their indices."""
         if n < 1:
             raise ValueError(f"max_features must be 1 or more; got {n!r}.")
         ax = axes_or_new(ax)
@@ -46,17 +46,17 @@ class EraStabilityDisplay(_HeatMap):
     Parameters
     ----------
     stability : Bunch
-        The result of :func:`era_stability`, with frames or without.
+        The result of :func:`era_stability`, with pandas objects or arrays.
 
     Attributes
     ----------
     image_, ax_, figure_ : matplotlib AxesImage, Axes and Figure
-        The heat map, and where it is.
+        The heat map, its axes and its figure.
 
     Raises
     ------
     ValueError
-        If a field is missing.
+        If `stability` lacks a field.
 
     Examples
     --------
@@ -88,7 +88,7 @@ class EraStabilityDisplay(_HeatMap):
         ax : matplotlib Axes, default=None
             Where to draw; None makes a figure.
         max_features : int, default=30
-            How many features to draw at most, from the top on.
+            The most features to draw, those with the smallest p-values.
         **kwargs : dict
             Passed to the ``imshow`` of the axes.
 
@@ -123,7 +123,7 @@ class EraShapDisplay(_HeatMap):
     Attributes
     ----------
     image_, ax_, figure_ : matplotlib AxesImage, Axes and Figure
-        The heat map, and where it is.
+        The heat map, its axes and its figure.
 
     Examples
     --------
@@ -142,16 +142,16 @@ class EraShapDisplay(_HeatMap):
         self, ax: Any = None, *, field: str = "mean_abs", output: int | None = None,
         max_features: int = 30, **kwargs: Any,
     ) -> "EraShapDisplay":  # fmt: skip
-        """Draw the features by their mean absolute values, the largest first.
+        """Draw features by their mean absolute Shapley value, the largest first.
 
         Parameters
         ----------
         ax : matplotlib Axes, default=None
             Where to draw; None makes a figure.
         field : {'mean_abs', 'mean', 'std'}, default='mean_abs'
-            The numbers of the summary to draw.
+            The field of `summary` to draw.
         output : int, default=None
-            The number of the class to draw, where there are more than two classes.
+            The index of the class to draw, from 0, if there are more than two classes.
         max_features, **kwargs :
             As in `EraStabilityDisplay`.
 
@@ -163,7 +163,7 @@ class EraShapDisplay(_HeatMap):
         Raises
         ------
         ValueError, MissingPackageError
-            If `field` is another one, `output` is missing or is none of the classes,
+            If `field` is unknown, `output` is missing or is no index of a class,
             `max_features` is less than 1, or matplotlib is not installed.
         """
         if field not in _LABELS:

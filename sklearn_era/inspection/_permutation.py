@@ -36,17 +36,17 @@ def era_permutation_importance(
     """Measure by how much the score falls in eras left out if a feature is permuted.
 
     Models are fitted in folds of whole eras. In each era left out, one feature at a
-    time is permuted among the era's rows, and its importance is the score less the mean
-    score of permutations [1]_. Its level by era does not count.
+    time is permuted among the era's rows. The importance is the score less the mean
+    score after permutations [1]_. Differences in level between eras do not count.
 
     Parameters
     ----------
     estimator : object
-        Any estimator; its ``fit`` gets the eras if it takes them.
+        Any estimator; its ``fit`` gets the eras if it takes eras.
     X, y, eras, sample_weight, cv :
         Rows, and folds of whole eras, as in `era_stability`.
     scoring : str, callable or None, default=None
-        A scorer, as :func:`sklearn.metrics.check_scoring` takes it, also one of
+        A scorer, as :func:`sklearn.metrics.check_scoring` takes it, or one of
         `make_era_scorer`. None is the ``score`` of the estimator.
     n_repeats : int, default=5
         Permutations of each feature.
@@ -56,14 +56,15 @@ def era_permutation_importance(
     Returns
     -------
     result : Bunch
-        As of `era_stability`: `importances` of shape (n_eras, n_features), NaN in an
-        era that is not tested or has no score; `mean_importance` and `importance_error`
-        over eras, of shape (n_features,); `era_labels` and `feature_names`.
+        With fields as in `era_stability`: `importances` of shape (n_eras, n_features),
+        NaN in eras without a test or score; `mean_importance` over eras and its
+        standard error `importance_error`, of shape (n_features,); `era_labels`;
+        `feature_names`.
 
     Raises
     ------
     ValueError, MissingPackageError
-        As `era_stability`, or if a fold has no era with a score.
+        As `era_stability`, or if `X` is sparse, or a fold has no era with a score.
 
     References
     ----------
@@ -116,8 +117,8 @@ def _falls_in_fold(
     X: Any, y: Any, eras: EncodedEras, weights: Array | None, scorer: ScorerByEra,
     n_repeats: int, model: BaseEstimator, train: NDArray[Any], test: Any, seed: int,
 ) -> Array:  # fmt: skip
-    """Return by how much a fold's score falls if a feature is permuted within eras, of
-    shape (n_features, n_eras); NaN in eras that the fold does not test.
+    """Return by how much an era's score falls if a feature is permuted within eras,
+    with shape (n_features, n_eras); NaN in eras that the fold does not test.
     """
     rng, codes = np.random.default_rng(seed), eras.codes[test]
     rows = _safe_indexing(X, test)

@@ -1,4 +1,4 @@
-"""A tree of a model, drawn, with an arrow for each era under each split."""
+"""A figure of a model's tree, with an arrow for each era under each split."""
 
 from __future__ import annotations
 
@@ -31,28 +31,28 @@ def plot_tree(
 ) -> Any:  # fmt: skip
     """Draw a tree of a booster or forest, with an arrow for each era under each split.
 
-    Rows that meet the condition go to the left. Arrows point to the side that predicts
-    more in the era, as long as the effect: the root of the gain a row, over the split's
-    largest one. More than 30 arrows are drawn as a histogram.
+    Rows that meet a split's condition go to the left. An era's arrow points to the side
+    that predicts more in the era. Its length is the square root of the era's gain per
+    row, divided by the split's largest. More than 30 eras are drawn as a histogram.
 
     Parameters
     ----------
     estimator, X, y, eras, sample_weight, tree :
-        As in `export_text`, with rows.
+        As in `export_text`, but `X`, `y` and `eras` are required.
     max_depth : int, default=3
-        Splits of this depth are the last ones that are drawn.
+        The depth of the deepest splits to draw, where the root has depth 0.
     ax : matplotlib Axes, default=None
         Where to draw; None makes a figure that has room for all texts.
 
     Returns
     -------
     ax : matplotlib Axes
-        Where the tree is; its figure is ``ax.figure``.
+        The axes of the tree; the figure is ``ax.figure``.
 
     Raises
     ------
     ValueError, MissingPackageError
-        As `export_text`, or if matplotlib is not installed.
+        As `export_text`, or if there are no rows, or matplotlib is not installed.
 
     Examples
     --------
@@ -126,8 +126,8 @@ def draw_eras(ax: Any, x: float, level: float, effects: Any, color: Any) -> None
 
 
 def _place(nodes: list[Node], i: int, places: dict[int, float], n: int) -> int:
-    """Set the places of a node and of all nodes below, each in the middle above its
-    children; return the number of columns used, which was `n` before.
+    """Set the `places` of node `i` and of all nodes below: the middle of its children,
+    or without children the next column, from `n` on. Return the number of columns used.
     """
     for child in nodes[i].children:
         n = _place(nodes, child, places, n)

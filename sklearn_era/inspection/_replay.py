@@ -1,4 +1,4 @@
-"""A fit, run again over given rows: gradients, and sums by split and era."""
+"""Gradients of a fitted model over given rows, and their sums by split and era."""
 
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
@@ -45,7 +45,7 @@ class ReplayData(NamedTuple):
 
 
 class TreeSums(NamedTuple):
-    """Sums of gradients, hessians and rows on either side of a tree's splits."""
+    """Sums of gradients, hessians and rows by era, on each side of a tree's splits."""
 
     iteration: int  # or the number of the forest's tree
     output: int  # the class, where each has a tree; else 0
@@ -71,7 +71,7 @@ def check_hist_gradient_boosting(estimator: Estimator) -> None:
 def check_replay_data(
     estimator: BaseEstimator, X: Any, y: Any, eras: Eras | None, sample_weight: Any
 ) -> ReplayData:
-    """Return the rows that a fitted model is to be run over, checked and encoded."""
+    """Return the rows to run a fitted model over, checked and encoded as in `fit`."""
     check_hist_gradient_boosting(estimator)
     X, eras = take_era_column(X, eras)
     preprocessed = estimator._preprocess_X(columns_of_fit(estimator, X), reset=False)
@@ -93,8 +93,8 @@ def check_replay_data(
 
 
 def replay_trees(estimator: BaseEstimator, data: ReplayData) -> Iterator[TreeSums]:
-    """Yield a `TreeSums` for each tree of a fit that is run again over `data`, at the
-    sum of a booster's earlier trees or the mean of a forest tree's rows.
+    """Yield a `TreeSums` over `data` for each tree. Gradients are taken at the sum of a
+    booster's earlier trees, or at the mean of the rows that a forest's tree drew.
     """
     if hasattr(estimator, "_era_intercepts"):
         raise ValueError(
@@ -146,7 +146,7 @@ def _leaves_by_tree(
 def _boosting_gradients(
     estimator: BaseEstimator, data: ReplayData, n_threads: int
 ) -> Compute:
-    """Return a function that computes gradients of the loss."""
+    """Return a function that computes gradients of a booster's loss."""
     factors = None
     if hasattr(estimator, "_era_log_weights"):
         # As recorded: a warm start may have changed the step. Other eras count 1.
@@ -179,8 +179,8 @@ def _boosting_gradients(
 def _forest_gradients(
     estimator: BaseEstimator, data: ReplayData, n_threads: int
 ) -> Compute:
-    """Return a function that computes gradients of the squared error at the mean of a
-    tree's rows: no tree of a forest builds on another.
+    """Return a function that computes gradients of the squared error at the mean of the
+    rows that a tree drew, as no tree of a forest builds on another.
     """
     targets = estimator._make_targets(data.y)
     weights = 1.0 if data.sample_weight is None else data.sample_weight

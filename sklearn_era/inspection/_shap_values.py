@@ -1,4 +1,4 @@
-"""Shapley values of predictions, exact, and their sums by era."""
+"""Exact Shapley values of predictions, and summaries of them by era."""
 
 from dataclasses import dataclass, fields
 from typing import Any
@@ -19,13 +19,13 @@ from ._shapley import Array, explain
 class ShapValues:
     """Shapley values of predictions, with the fields of ``shap.Explanation``.
 
-    ``shap.Explanation(**result)`` has all of them, for the plots of that package.
+    ``shap.Explanation(**result)`` takes all fields, for the plots of the package shap.
 
     Attributes
     ----------
     values : ndarray of shape (n_samples, n_features) or \
             (n_samples, n_features, n_classes)
-        The parts of features in the prediction of each row.
+        The part of each feature in the prediction of each row.
     base_values : ndarray of shape (n_samples,) or (n_samples, n_classes)
         The rest: ``values.sum(axis=1) + base_values`` is the prediction.
     data : ndarray of shape (n_samples, n_features)
@@ -33,7 +33,7 @@ class ShapValues:
     display_data : ndarray of shape (n_samples, n_features) or None
         The rows as given, if there are categories.
     feature_names, output_names : list of str
-        Columns of X, and classes; None for a single output.
+        Names of the columns of X, and of classes (None for a single output).
 
     Examples
     --------
@@ -54,7 +54,7 @@ class ShapValues:
     output_names: list[str] | None
 
     def keys(self) -> list[str]:
-        """Return the names of the fields, as ``**result`` asks for them."""
+        """Return the names of the fields, which ``**result`` needs."""
         return [field.name for field in fields(self)]
 
     def __getitem__(self, name: str) -> Any:
@@ -71,17 +71,17 @@ class ShapValues:
         Returns
         -------
         summary : Bunch
-            With the means `mean_abs` of absolute values and `mean` of values, and the
-            standard deviation `std`, within an era, of shape (n_eras, n_features) or
-            (n_eras, n_features, n_classes); `mean_abs_spread` and `mean_spread`, the
-            standard deviations of both means over eras, each era counting once, of
-            shape (n_features,) or (n_features, n_classes); and `era_labels`,
-            `feature_names` and `output_names`.
+            Within each era, the mean `mean_abs` of absolute values, and the mean `mean`
+            and standard deviation `std` of values, of shape (n_eras, n_features) or
+            (n_eras, n_features, n_classes). Over eras, each counting once, the standard
+            deviations of both means, `mean_abs_spread` and `mean_spread`, of shape
+            (n_features,) or (n_features, n_classes). Also `era_labels`, `feature_names`
+            and `output_names`.
 
         Raises
         ------
         ValueError
-            If a label is missing, or there is not one for each row.
+            If a label is missing, or `eras` does not have one label for each row.
         """
         encoded = read_eras(eras, self.values, X_name="the explained X")
 
@@ -101,49 +101,49 @@ class ShapValues:
 def shap_values(model: BaseEstimator, X: Any, *, background: Any = None) -> ShapValues:
     """Compute the exact Shapley values of a model's predictions.
 
-    The value of a feature is the rise of the prediction v(S) of a set of known features
-    with it, averaged over all orders in which features may become known [1]_ ::
+    The value of feature i is the rise of v(S), the prediction from a set S of known
+    features, when i joins S, averaged over all orders of the n features [1]_ ::
 
         phi_i = sum_S |S|! (n - |S| - 1)! / n! (v(S + i) - v(S))
 
-    Missing values and categories go the way that they go in ``predict``.
+    Missing values and categories go to the same side of a split as in ``predict``.
 
     Parameters
     ----------
     model : HistGradientBoostingRegressor, HistGradientBoostingClassifier, \
             EraForestRegressor, EraForestClassifier, AutoEraRegressor or \
             AutoEraClassifier
-        A fitted model; a booster may be scikit-learn's, and members of an average
-        linear, if `background` is given: a column's value is its coefficient times its
-        difference from the mean of these rows.
+        A fitted model. A booster may be scikit-learn's. Members of an average may be
+        linear if `background` is given: a column's value is then its coefficient times
+        its difference from the column's mean in `background`.
     X : array-like of shape (n_samples, n_features)
         The rows to explain.
     background : array-like of shape (n_background, n_features), default=None
-        Some hundred rows from which unknown features are taken: ``v(S) = mean_b f(x_S,
-        b_not S)`` ("interventional") [3]_. None takes the shares of training rows on
-        both sides of each split instead ("path-dependent", the TreeSHAP of [2]_).
+        Some hundred rows that give values to unknown features: ``v(S) = mean_b f(x_S,
+        b_not S)`` ("interventional") [3]_. None weighs both sides of each split by
+        their training rows instead ("path-dependent", the TreeSHAP of [2]_).
 
     Returns
     -------
     result : ShapValues
-        Values are those of the raw prediction: logarithms with the loss "poisson" or
-        "gamma", log-odds of a classifier; mean proportions of `EraForestClassifier`, of
-        the second class or of each of more than two, before they are scaled to add up
-        to 1. With `era_effects`, ``base_values`` holds the forecast of a new era.
-        `AutoEraClassifier` and `AutoEraRegressor` with a log link average after the
-        link, so that no exact values of the average are known. Its values are made of
-        members' exact values, in log-odds, or logarithms of means or of more than two
-        probabilities: each member's, times the mean slope of the average in its raw
-        prediction from the base to the row [4]_. They add up to the average's, and are
-        exact if one member has all weight.
+        Values of the raw prediction: logarithms with the loss "poisson" or "gamma";
+        log-odds of a classifier; and for `EraForestClassifier` mean proportions, of the
+        second class or of each of more than two, before they are scaled to add up to 1.
+        With `era_effects`, ``base_values`` holds the forecast of a new era.
+        `AutoEraClassifier`, and `AutoEraRegressor` with a log link, average members
+        after the link, and exact values of such an average are not known. Its values
+        are in log-odds, or in logarithms of means or of more than two probabilities:
+        the sum of each member's exact values times the mean slope of the average in the
+        member's raw prediction, from the base to the row [4]_. They add up to the
+        average, and are exact if one member has all weight.
 
     Raises
     ------
     ValueError, NotFittedError
-        If a member of an average is neither linear nor made of trees, or linear without
-        `background`, or cut off at the range of targets. If columns are not those of
-        the fit, a path has more than 64 features, with `background`, or `model` is not
-        fitted.
+        If a member of an average is neither linear nor made of trees, is linear without
+        `background`, or is cut off at the range of targets; if columns are not those of
+        the fit, or `model` is not fitted; or if a path has over 64 features with
+        `background`.
 
     References
     ----------

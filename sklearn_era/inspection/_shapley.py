@@ -1,4 +1,4 @@
-"""Shapley values of trees and linear models, and of their averages."""
+"""Shapley values of trees, of linear models and of averages of models."""
 
 from collections.abc import Callable
 from functools import partial
@@ -36,8 +36,8 @@ _N_PANELS, _N_NODES, _TOLERANCE = (1, 4, 32, 256), 16, 1e-10
 
 
 def explain(model: BaseEstimator, X: Table, background: Table | None) -> Sums:
-    """Return the Shapley values of a model's raw predictions, the base value, and rows
-    as the model reads them; for an average, on the scale of its link.
+    """Return the Shapley values of a model's raw predictions, the base value, and the
+    rows as numbers. Values of an average are on the scale of its link.
     """
     if isinstance(model, BaseHistGradientBoosting):
         check_is_fitted(model)
@@ -77,16 +77,16 @@ def _along_paths(
     model: BaseEstimator, weights: list[float], parts: list[Sums],
     responses: list[Response],
 ) -> tuple[Array, Array]:  # fmt: skip
-    """Return Shapley values and the base of an average, on the scale of its link: to
-    members by slopes in their raw predictions along the straight path from all bases
-    (Aumann and Shapley 1974), then to features by members' own values.
+    """Return Shapley values and the base of an average, on the scale of its link.
+    Values are members' own, times the average's mean slopes in members' raw predictions
+    along the straight path from all bases (Aumann and Shapley 1974).
     """
     starts = [base[np.newaxis] for _, base, _ in parts]
     steps = [values.sum(axis=1) for values, _, _ in parts]
     is_binary = is_classifier(model) and steps[0].shape[1] == 1
 
     def average(at: float) -> tuple[Array, list[Array]]:
-        """Return the average at a share of the path, and its slopes by members."""
+        """Return the average at a share of the path, and its slope in each member."""
         pairs = zip(responses, starts, steps, strict=True)
         found = [respond(start + at * step) for respond, start, step in pairs]
         mean = np.asarray(sum(w * p for w, (p, _) in zip(weights, found, strict=True)))
@@ -117,8 +117,8 @@ def _along_paths(
 
 
 def _response_of(model: BaseEstimator) -> Response:
-    """Return a function of a member's raw predictions. It returns the predictions (with
-    two classes, the probability of the second) and their slopes, by raw predictions.
+    """Return a function that turns a member's raw predictions into predictions (with
+    two classes, the probability of the second) and their slopes in the raw predictions.
     """
     if isinstance(model, EraForestClassifier):
         return _identity if model.n_trees_per_iteration_ == 1 else _proportions
@@ -157,7 +157,7 @@ def _proportions(raw: Array) -> tuple[Array, Array]:
 
 
 def _of_sources(model: BaseEstimator, values: Array, base: Array, data: Array) -> Sums:
-    """Return `Sums`, with the values of encoded columns added to their columns of X."""
+    """Return `Sums`, with each encoded column's values added to those of its column."""
     if values.shape[1] > (n := model.n_features_in_):
         values, encoded = values[:, :n].copy(), values[:, n:]
         sources = model.encoder_._columns
@@ -190,8 +190,8 @@ def _of_trees(model: BaseEstimator, X: Table, background: Table | None) -> Sums:
 
 
 def _of_linear(text: str, model: BaseEstimator, X: Any, background: Any) -> Sums:
-    """Return `Sums` of a linear model, which errors call `text`: what columns add to
-    its raw predictions, less the mean over the background.
+    """Return `Sums` of a linear model: the terms of columns in its raw predictions,
+    less their means over the background. Errors name the model by `text`.
     """
     lowest, highest = -np.inf, np.inf
     read: Callable[[Any], tuple[Array, Array]]

@@ -1,4 +1,4 @@
-"""Agreement of eras on the splits of a model, drawn."""
+"""A figure of how far eras agree on the splits of a model."""
 
 from typing import Any
 
@@ -17,9 +17,9 @@ _SMALLEST_AREA = 4.0
 class SplitAgreementDisplay:
     """Direction agreement of a model's splits, by depth.
 
-    The area of a bubble is the share of the model's gain which the splits of that depth
-    and agreement have; those low in the figure are of splits that eras disagree about.
-    A line runs through the mean agreement of each depth, weighted by gain.
+    Each bubble is for the splits of one depth and agreement; its area is their share of
+    the model's gain. Eras disagree about the splits of bubbles low in the figure. A
+    line runs through the mean agreement of each depth, weighted by gain.
 
     Parameters
     ----------
@@ -32,12 +32,12 @@ class SplitAgreementDisplay:
     gain_share : ndarray of shape (n_splits,)
         Share of each split in the sum of gains.
     points_, mean_line_, ax_, figure_ : matplotlib PathCollection, Line2D, Axes, Figure
-        The bubbles, the mean agreement by depth, and where they are.
+        The bubbles, the line of the mean agreement, the axes and the figure.
 
     Raises
     ------
     ValueError
-        If a column is missing, there is no split, or none has a gain.
+        If `statistics` lacks a column or has no split, or no split has a gain.
 
     Examples
     --------
@@ -71,7 +71,7 @@ class SplitAgreementDisplay:
         self.gain_share = positive / positive.sum()
 
     def plot(self, ax: Any = None, **kwargs: Any) -> "SplitAgreementDisplay":
-        """Draw the splits.
+        """Draw a bubble for the splits of each depth and agreement.
 
         Parameters
         ----------

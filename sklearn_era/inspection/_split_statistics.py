@@ -1,4 +1,4 @@
-"""The splits of a fitted model, their gains and directions in each era, and sums."""
+"""Gains and directions of a model's splits in each era, and gains by feature."""
 
 from __future__ import annotations
 
@@ -44,12 +44,12 @@ def split_statistics(
 ) -> Any:  # fmt: skip
     """Tabulate the splits of a fitted model with their gain in every era.
 
-    The model is run over the rows as its fit was: gradients and hessians of an
-    iteration are taken at the sum of the trees before it, and their sums on both sides
-    of a split give its gain and direction, over all rows and era by era. On the rows of
-    the fit, these are the numbers that the fit saw; on others they show whether a split
-    holds there. Of a forest, gradients are taken at the mean of the rows that the tree
-    has drawn, and all rows given go down each tree.
+    The rows of `X` go down the fitted trees, in a forest all rows down each tree. In a
+    booster, gradients and hessians of an iteration are taken at the sum of all earlier
+    trees; in a forest, at the mean of the rows that the tree drew. Their sums on both
+    sides of a split give the split's gain and direction, over all rows and in each era.
+    On the rows of the fit, these are the numbers that the fit used; on other rows, they
+    show whether the split holds there.
 
     Parameters
     ----------
@@ -59,52 +59,52 @@ def split_statistics(
     X : array-like of shape (n_samples, n_features)
         The rows: those of the fit or others.
     y : array-like of shape (n_samples,)
-        Their targets.
+        Targets of the rows.
     eras : array-like of shape (n_samples,) or str
-        Their eras, also ones that the fit has not seen; or the name of a column of `X`.
+        Eras of the rows, known to the fit or not; or the name of a column of `X`.
     sample_weight : array-like of shape (n_samples,), default=None
-        Their weights. The estimator's `class_weight` comes on top, as in ``fit``;
-        "balanced" is balanced over these rows.
+        Weights of the rows. They are multiplied by the estimator's `class_weight`, as
+        in ``fit``; "balanced" is computed from these rows.
     min_samples_per_era : int or float, default=None
-        Rows that an era needs on both sides of a split to be covered, and so to have a
-        gain and a direction. None takes the estimator's own, and 1 if it has none; a
-        share is that of the rows given here.
+        Rows that an era needs on each side of a split to be covered, that is, to have a
+        gain and a direction. None takes the estimator's value, or 1 if it has none; a
+        value below 1 is a share of the era's rows in `X`.
     as_frame : bool, default=False
         Whether to return a pandas DataFrame.
 
     Returns
     -------
     statistics : Bunch or DataFrame
-        A row for each split, by iteration, tree and node. Arrays of shape (n_splits,),
-        unless said otherwise:
+        A row for each split, by iteration, tree and node. Arrays have the shape
+        (n_splits,), unless another one is given:
 
         iteration, tree, node, depth : int64
-            The boosting iteration, or the number of the forest's tree; the tree over
-            all iterations and classes; its node; and the node's depth; all from 0.
+            The boosting iteration, or the forest's tree; the tree, counted over all
+            iterations and classes; the node; and its depth; all from 0.
         class_label, feature_name : object
-            The class of the tree, in multiclass classification, else None; and the
-            name of the column of `X` that is split by, else ``x0``, ``x1``, ...
+            With more than two classes, the class of the tree, else None; and the name
+            of the column that the split uses, or ``x0``, ``x1``, ... without names.
         feature, count, n_eras_covered : int64
-            The number of that column; rows in the node; eras with `min_samples_per_era`
-            rows on both sides.
+            The index of this column; the number of rows in the node; and the number of
+            eras with `min_samples_per_era` rows on each side.
         threshold, left_categories : float64, object
-            Rows with at most this value go left: inf for a split of missing values from
-            all others, NaN for a split by categories; and the tuple of the categories
-            that go left, None for other splits.
+            The value up to which rows go left: inf if the split separates missing
+            values from all others, NaN for a split by categories; and a tuple of the
+            categories that go left, None for other splits.
         missing_go_to_left : bool
-            Where missing values go, and categories that the fit has not seen.
+            Whether missing values, and categories new to the fit, go left.
         gain, era_gains : float64, the latter of shape (n_splits, n_eras)
             Gain over all rows, ``G_L^2 / (H_L + l2) + G_R^2 / (H_R + l2) - G^2 / (H +
             l2)``, and within each era; 0 where a side is empty, or the era not covered.
         era_directions : int8, of shape (n_splits, n_eras)
-            1 where the left side predicts more in the era, -1 where the right one does,
-            0 for neither, and wherever the gain is 0 for want of rows or weight.
+            1 where the left side predicts more in the era, -1 where the right side
+            does, 0 where neither does, or the gain is 0 as rows or weight are lacking.
         era_counts : int64, of shape (n_splits, n_eras)
             Rows of each era in the node.
         direction_agreement : float64
             ``|sum_j direction_j| / n_eras``, in [0, 1]; equation 39 of [1]_.
         count_in_fit, gain_in_fit : int64, float64
-            Rows and gain which the tree has stored.
+            The number of rows and the gain that the fit stored in the tree.
 
         The Bunch holds ``era_labels`` too, of shape (n_eras,). A data frame has a
         column for each era instead, such as ``gain[week 1]``.
@@ -112,19 +112,19 @@ def split_statistics(
     Raises
     ------
     ValueError
-        If `estimator` is of another class, the columns of `X` are not those of the
-        fit, lengths differ, a label is missing, `y` has a class that the fit has not
-        seen, or `min_samples_per_era` is none of the estimators'.
+        If `estimator` is of another class, the columns of `X` are not those of the fit,
+        lengths differ, a label is missing, `y` has a class that the fit has not seen,
+        or `min_samples_per_era` is invalid.
     NotFittedError, MissingPackageError
         If `estimator` is not fitted, or pandas is not installed with ``as_frame=True``.
 
     Notes
     -----
-    On the rows of a fit, `gain` equals `gain_in_fit` up to rounding, but for roots,
+    On the rows of a fit, `gain` equals `gain_in_fit` up to rounding, except for roots,
     whose stored gain leaves ``G^2 / (H + l2)`` out; monotonic constraints, under which
     the fit stores the gain of clipped values; rows held out for early stopping; warm
-    starts with other rows; and the bootstraps of a forest. Memory is that of the arrays
-    by era, 17 bytes a split and era.
+    starts with other rows; and the bootstraps of a forest. The arrays by era take 17
+    bytes per split and era.
 
     References
     ----------
@@ -193,10 +193,10 @@ def era_feature_importances(
 ) -> Bunch:  # fmt: skip
     """Sum the gains of a model's splits by feature, in every era.
 
-    The importance of a feature in era j is the sum of ``gain_j`` of `split_statistics`
-    over all splits by that feature, in all trees, also of a forest. A gain is that of
-    the best values within the era: that eras agree on the direction is another matter,
-    for which see `era_directions` of `split_statistics`.
+    The importance of a feature in an era is the sum of the era's `era_gains` of
+    `split_statistics` over all splits by the feature, in all trees of a booster or
+    forest. A gain is for the best values within the era, whether or not eras agree on a
+    direction: for directions see `era_directions` of `split_statistics`.
 
     Parameters
     ----------
@@ -204,7 +204,7 @@ def era_feature_importances(
         As `split_statistics` takes them.
     normalize : bool, default=False
         Whether to divide each era's importances, and the pooled ones, by the sum of
-        their absolute values, unless it is 0.
+        their absolute values, unless this sum is 0.
     as_frame : bool, default=False
         Whether to return pandas objects in the Bunch.
 
@@ -214,7 +214,7 @@ def era_feature_importances(
         With the fields
 
         importances, pooled : ndarray of shape (n_eras, n_features), (n_features,)
-            The sums of gains by era, and of those over all rows.
+            The sums of gains in each era, and of gains over all rows.
         era_labels, feature_names : ndarray of shape (n_eras,), (n_features,)
             The sorted labels; and the names of columns, else ``x0``, ``x1``, ...
 

@@ -1,4 +1,4 @@
-"""Features whose effect turns between eras: tests, importances and prices."""
+"""Features whose effect changes sign between eras: tests, and scores without them."""
 
 from __future__ import annotations
 
@@ -52,56 +52,57 @@ def era_stability(
 ) -> Bunch:  # fmt: skip
     """Find features whose effect has one sign in some eras and the other in others.
 
-    In eras left out, each feature in turn gets values of random training rows. The mean
-    prediction over such draws leaves residuals, and the feature's effect in an era is
-    their slope on a score of its value: a number for each of ten quantiles, or each
-    category. Scores come from every other block of an era's rows, and effects from the
-    blocks between, and vice versa. Neighbouring rows may share noise: errors are those
-    of independent rows [3]_, scaled by effects of values shifted along the rows of an
-    era on what the effect leaves of residuals.
+    In eras left out, each feature in turn gets values of random training rows.
+    Residuals are targets less the mean prediction over such draws. An effect in an era
+    is the slope of residuals on a score of the feature: each of ten quantiles, or each
+    category, has a score. Scores are learnt from every other block of an era's rows,
+    effects are measured in the blocks between, and vice versa. As neighbouring rows may
+    share noise, errors of independent rows [3]_ get a factor from effects of values
+    shifted along an era's rows.
 
-    A feature turns where effects of both signs are too large for chance [1]_. Against
-    effects of at least 0 speaks Q, the sum of squares of negative ones, each by its
-    standard error. With K effects of at most one standard error, for larger ones tell
-    nothing [4]_, and Φ the normal distribution function ::
+    A feature turns if effects of both signs are too large for chance [1]_. With Q the
+    sum of squares of negative effects, each divided by its standard error, K the number
+    of effects up to one standard error, as larger ones do not matter [4]_, and Φ the
+    normal distribution function, the p-value of the hypothesis that all effects are at
+    least 0 is ::
 
         p = sum_{h=1}^K Binomial(h; K, 1 / (2 Φ(1))) P(chi2_h > Q)
 
-    The p-value is the larger one of this and of that against effects of at most 0.
-    Ordered eras are tested in blocks of 1, 2, 4 and so on neighbours too, down to two
-    blocks, as many small eras hide what a few large ones show; the p-value is then the
-    smallest one times the number of these tests. Eras are taken for independent, given
-    their effects. The null hypothesis is that no two effects have opposite signs: an
-    effect that is merely larger in some eras, or nil, does not turn, and one that
+    The feature's p-value is the larger of this one and that for effects of at most 0.
+    Ordered eras are also tested in blocks of 2, 4 and so on neighbours, down to two
+    blocks, as blocks may show effects that noise hides in single eras; the p-value is
+    then the smallest one times the number of tests. Eras are taken for independent,
+    given their effects. The null hypothesis is that no two effects have opposite signs:
+    an effect that is merely larger in some eras, or 0, does not turn; an effect that
     varies about 0 at random does. Features are found at a false discovery rate of
     `alpha` [2]_, if p-values are not negatively related.
 
     Parameters
     ----------
     X : array-like or data frame of shape (n_samples, n_features)
-        The rows; within an era, in the order of time, if rows have an order.
+        The rows; rows of an era that follow each other in time must be in this order.
     y, eras : array-like of shape (n_samples,)
-        Their targets and eras, or the name of the column of eras, which then is no
-        feature. Eras of fewer than 20 rows have no effects.
+        Targets and eras of the rows. `eras` may be the name of a column, which then is
+        no feature. Eras of fewer than 20 rows have no effects.
     estimator : object, default=None
         A regressor, or a classifier with ``predict_proba``, whose ``fit`` gets the eras
-        if it takes them. None is the package's booster of 100 trees: a classifier for
-        names, booleans and two whole numbers, else a regressor.
+        if it takes eras. None is the package's booster of 100 trees: a classifier if
+        targets are names, booleans or two whole numbers, else a regressor.
     sample_weight : array-like of shape (n_samples,), default=None
         Weights of rows.
     cv : int or splitter, default=5
-        Folds of whole eras; a splitter gets them as its `groups`. Eras that are never
+        Folds of whole eras; a splitter gets the eras as `groups`. Eras that are never
         tested have no effects.
     scoring : str, callable or None, default=None
-        The score of prices, as in `EraSearchCV`.
+        The score for `price`, as in `EraSearchCV`.
     alpha, n_repeats : float, default=0.1, and int, default=2
-        The false discovery rate; and the draws of each feature's values.
+        The false discovery rate; and the number of draws of each feature's values.
     price : bool, default=True
-        Whether to measure scores without the features that turn.
+        Whether to measure how scores change without the features that turn.
     era_order, n_jobs :
         As in `EraSearchCV`.
     verbose : int, default=0
-        1 prints a line for each step with the time left, under a bar where rich is
+        1 prints a line for each step, and the time left, with a bar if rich is
         installed and the output is a terminal.
     random_state : int, RandomState instance or None, default=None
         Determines draws and the default estimator.
@@ -111,26 +112,26 @@ def era_stability(
     Returns
     -------
     result : Bunch
-        Of ndarrays, or a DataFrame for each of shape (n_eras, n_features) and a Series
-        for each of shape (n_features,):
+        With ndarrays, or DataFrames of shape (n_eras, n_features) and Series of shape
+        (n_features,):
 
         effects, errors : of shape (n_eras, n_features)
-            The change of the target, or of a probability, for a standard deviation of
-            the feature's score, positive where it goes as in all eras together, NaN
-            where there is no effect; and standard errors.
+            The change of the target, or of a probability, per standard deviation of the
+            feature's score, positive if it has the sign of all eras together, NaN if
+            the era has no effect; and standard errors.
         importances : of shape (n_eras, n_features)
             Rises of the squared error or log loss with random values of the feature.
         mean_importance, importance_error : of shape (n_features,)
             The mean over eras, and its standard error, as in `EraSearchCV`.
         p_value, q_value, turns, n_merged : of shape (n_features,)
-            The test of turning, the smallest `alpha` that finds the feature, whether it
-            is at most `alpha`, and about how many eras are in a block of the test with
-            the smallest p-value.
+            The p-value above; the smallest `alpha` that finds the feature; whether this
+            is at most the given `alpha`; and about how many eras are in a block of the
+            test with the smallest p-value.
         price : dict of str to list, or DataFrame
-            A row for each of the ten features that turn most, and one for all that
-            turn: their names in `dropped`, and the mean gain of score without them,
+            A row for each of the ten features that turn most (by p-value), and one for
+            all that turn: names in `dropped`, and the mean gain of score without them,
             with its error, in rows left out of known eras (`known`, `known_error`) and
-            in eras left out, later ones of ordered eras (`new`, `new_error`).
+            in eras left out (`new`, `new_error`), later ones if eras are ordered.
         era_order : {'ordered', 'unordered'}
             Whether eras were taken in the order of their labels, as time.
         era_labels, feature_names : of shape (n_eras,), (n_features,)
@@ -139,8 +140,8 @@ def era_stability(
     Raises
     ------
     ValueError, MissingPackageError
-        If there is but one era, lengths differ, a classifier has no ``predict_proba``,
-        a column is neither of numbers nor of categories, or pandas is missing.
+        If there is only one era, lengths differ, a classifier has no ``predict_proba``,
+        a column holds neither numbers nor categories, or pandas is missing.
 
     References
     ----------
@@ -212,8 +213,8 @@ def _prices(
     estimator: BaseEstimator, X: Table, y: ArrayLike, params: Mapping[str, Any],
     result: Bunch, options: Any, progress: Progress,
 ) -> dict[str, list[Any]]:  # fmt: skip
-    """Return by how much the score changes, in known and in new eras, if a model lacks
-    the features whose effect changes sign (`turns`): one by one, and all together.
+    """Return the `price` of `era_stability`: gains of score, in known and in new eras,
+    without the features that turn, one by one and all together.
     """
     turning, features = np.flatnonzero(result.turns), np.arange(result.turns.size)
     ranked = turning[np.argsort(result.p_value[turning], kind="stable")]

@@ -41,33 +41,33 @@ def support_match(
     categorical_features: ColumnChoice = "from_dtype", n_bins: int = 10,
     min_samples: int = 1, as_frame: bool = False,
 ) -> Bunch:  # fmt: skip
-    """Measure how far eras cover the same values of each feature, and its drift.
+    """Measure how far eras cover the same values of features, and drift of features.
 
-    A split that is to hold in every era needs rows of every era on both sides, so that
-    eras have to cover the same values. After [1]_, section 6.2, a numeric feature is
-    cut at its quantiles over all rows, and ::
+    A split that is to hold in every era needs rows of every era on both sides, so eras
+    have to cover the same values. After [1]_, section 6.2, a numeric feature is cut at
+    its quantiles over all rows, and ::
 
         match_f = 1/M Σ_e c_fe / B_f
 
-    with M eras, B_f the number of bins in which there is any row, and c_fe the number
-    of those in which era e has rows, at least `min_samples`. The bins of a categorical
-    feature are its categories, and missing values are a bin of their own. A feature
-    that all eras cover has 1, and one that names the era has about 1 / M: by a low
-    match, a model can tell eras apart, which is of no use in a new one. The match of
-    the data set is the mean over features.
+    with M eras, B_f the number of bins with rows, and c_fe the number of bins in which
+    era e has at least `min_samples` rows. The bins of a categorical feature are its
+    categories, and missing values are a bin of their own. A feature whose bins all eras
+    cover has the match 1; a feature that names the era has about 1 / M. With features
+    of low match, a model can tell eras apart, which is of no use in a new era. The
+    match of the data set is the mean over features.
 
-    The match does not see drift within a range. The population stability index [2]_
-    compares the shares p_b of an era's rows in the bins with those of reference rows,
-    q_b, whose quantiles cut numeric features ::
+    The match does not show drift within a range. The population stability index [2]_
+    compares p_b, the share of an era's rows in bin b, with q_b, the share of reference
+    rows, whose quantiles cut numeric features ::
 
         PSI = Σ_b (p_b - q_b) log(p_b / q_b)
 
-    A bin in which one of them has no row counts as half a row; categories that the
-    reference lacks share a bin. By custom, less than 0.1 is no drift, and more than
-    0.25 much. Without any drift, n rows and m reference rows have about
-    ``(B - 1) (1 / n + 1 / m)``. The distance of Kolmogorov and Smirnov is the largest
-    difference of the two distribution functions of a numeric feature, without missing
-    values.
+    A bin without rows of the era or of the reference counts as half a row; categories
+    that the reference lacks share a bin. By custom, an index below 0.1 is no drift, and
+    above 0.25 much. Without any drift, the index of n rows and m reference rows is
+    about ``(B - 1) (1 / n + 1 / m)``. The distance of Kolmogorov and Smirnov is the
+    largest difference of both distribution functions of a numeric feature, without
+    missing values.
 
     Parameters
     ----------
@@ -76,27 +76,27 @@ def support_match(
     eras : array-like of shape (n_samples,), or str
         Era of each row, or the name of the column of eras, which then is no feature.
     X_holdout : array-like or data frame of shape (n_holdout, n_features), default=None
-        Rows of another set, later ones for example, to be held against the bins of X.
+        Rows of another set, such as later rows, to compare with the bins of X.
     reference_eras : array-like, default=None
-        The labels of the eras that drift is measured from, those trained on for
-        example; None takes all. An era is held against the others of them.
+        Labels of the eras that drift is measured from, such as training eras; None
+        takes all. An era among them is compared with the others.
     categorical_features : 'from_dtype', None or array-like of {bool, int, str}, \
 default='from_dtype'
         The categorical features, as a mask, indices, or names of a frame's columns;
         'from_dtype' takes a frame's columns of category, string or object dtype.
     n_bins : int, default=10
-        Number of quantile bins of a numeric feature; at least 2. There are fewer where
-        many rows have one value.
+        Number of quantile bins of a numeric feature; at least 2. A feature has fewer
+        bins if many rows have the same value.
     min_samples : int, default=1
-        Rows that an era needs in a bin to cover it. Of n rows spread evenly over B
-        bins, one is missed by chance with probability ``(1 - 1/B)**n``.
+        Rows that an era needs in a bin to cover it. If n rows are spread evenly over B
+        bins, a bin has no row by chance with probability ``(1 - 1/B)**n``.
     as_frame : bool, default=False
         Whether to return pandas objects in the Bunch.
 
     Returns
     -------
     result : Bunch
-        Of ndarrays, or Series for those of shape (n_features,):
+        With ndarrays; or with Series for shape (n_features,):
 
         mean, match : float, and of shape (n_features,)
             The match of the data set, in (0, 1], and of each feature.
@@ -104,15 +104,15 @@ default='from_dtype'
             c_fe / B_f.
         psi, ks : ndarray or DataFrame of shape (n_eras, n_features)
             The population stability index, and the distance of Kolmogorov and Smirnov,
-            NaN of categories; both are NaN without rows to compare.
+            NaN for categories; both are NaN without rows to compare.
         n_bins : of shape (n_features,)
             B_f.
         era_labels, feature_names : of shape (n_eras,), (n_features,)
             The sorted labels; and the names of columns, else ``x0``, ``x1``, ...
         holdout, holdout_unseen : of shape (n_features,)
-            With `X_holdout`: the share of the bins of X in which it has rows, at least
-            `min_samples`; and of its rows whose value X does not cover: it is below the
-            least or above the largest number, another category, or missing.
+            With `X_holdout`: the share of the bins of X with at least `min_samples`
+            holdout rows; and the share of holdout rows whose value X does not cover: a
+            number out of X's range, another category, or a missing value.
         holdout_psi, holdout_ks : of shape (n_features,)
             With `X_holdout`: `psi` and `ks` of its rows.
 
@@ -120,8 +120,8 @@ default='from_dtype'
     ------
     ValueError, MissingPackageError
         If tables are empty, differ in their columns, or hold columns that are neither
-        numeric nor categorical; `eras` does not label the rows; `reference_eras` are no
-        labels of it; or pandas is missing.
+        numeric nor categorical; `eras` does not label the rows; `reference_eras` has
+        labels that `eras` lacks; or pandas is missing.
 
     References
     ----------
@@ -252,35 +252,35 @@ def domain_classifier_auc(
 ) -> float:  # fmt: skip
     """Measure how well a classifier tells later rows from others by their features.
 
-    The domain classifier of Moneda (2021), sections 2.5 and 6.1.2: the area under its
-    ROC curve in rows that it has not seen. 0.5 says that features are distributed alike
-    in both sets, 1 that each row gives its set away, as by a date, which `X` should not
-    have. The dependence of the target on the features may change all the same.
+    The measure is the area under the ROC curve of the domain classifier of Moneda
+    (2021), sections 2.5 and 6.1.2, in rows that it has not seen. At 0.5, features are
+    distributed alike in both sets; at 1, each row reveals its set, as by a date, which
+    `X` should not have. Even at 0.5, the target may depend on features in another way.
 
     Parameters
     ----------
     X : array-like or data frame of shape (n_samples, n_features)
         The rows of both sets.
     is_later : array-like of shape (n_samples,), dtype=bool
-        Which rows are of the second set: later ones, or those of an era.
+        Whether a row is of the second set: later rows, or the rows of an era.
     estimator : object, default=None
         A classifier; None is a plain
         :class:`~sklearn_era.ensemble.HistGradientBoostingClassifier`, with the
         categories of data frames, and without early stopping.
     cv : int, cross-validation generator or iterable, default=5
-        A number of folds, which are shuffled, with equally many later rows in each.
+        A number of shuffled folds, with equally many later rows in each, or a splitter.
     n_jobs, random_state :
-        Fits to run in parallel; and the seed of the folds.
+        The number of fits to run in parallel; and the seed of the folds.
 
     Returns
     -------
     auc : float
-        The mean over folds.
+        The mean area over folds.
 
     Raises
     ------
     ValueError
-        If `is_later` is all one set, or has another length than `X`.
+        If `is_later` does not have two values, or has another length than `X`.
 
     Examples
     --------

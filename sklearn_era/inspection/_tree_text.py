@@ -36,8 +36,8 @@ def describe_tree(
     estimator: BaseEstimator, X: Table, y: ArrayLike, eras: Eras | None,
     weights: ArrayLike | None, tree: int, max_depth: float,
 ) -> list[Node]:  # fmt: skip
-    """Return a tree's nodes in order, in words; splits below `max_depth` are cut off.
-    Given X, y and eras, splits tell how eras agree.
+    """Return a tree's nodes in order, in words; splits deeper than `max_depth` are cut
+    off. With X, y and eras, splits have the directions of eras.
     """
     check_hist_gradient_boosting(estimator)
     trees = [tree for trees in estimator._predictors for tree in trees]
@@ -101,29 +101,29 @@ def export_text(
 ) -> str:  # fmt: skip
     """Return a tree of a booster or forest as text, with the agreement of eras.
 
-    As :func:`sklearn.tree.export_text`, with categories and missing values. A split has
-    its rows and its gain: those of the fit, or of the rows given, and then also the
-    numbers of eras where the left and the right side predict more.
+    The format is that of :func:`sklearn.tree.export_text`, with categories and missing
+    values. A split has its number of rows and its gain, from the fit or from `X`. With
+    `X`, it also has the numbers of eras where the left or the right side predicts more.
 
     Parameters
     ----------
     estimator, X, y, eras, sample_weight :
-        A booster or forest and rows, as `split_statistics` takes them, or no rows.
+        As in `split_statistics`; or None for `X`, `y` and `eras` together.
     tree : int, default=0
         The number of the tree, as in `split_statistics`.
     max_depth : int, default=10
-        Splits of this depth are the last ones that are shown.
+        The depth of the deepest splits to show, where the root has depth 0.
 
     Returns
     -------
     text : str
-        Lines, the left side of a split before the right one. The value of a leaf is
-        what the tree adds to the raw prediction, or predicts in a forest.
+        Lines, the left side of a split before the right side. The value of a leaf is
+        added to raw predictions in a booster, and is the tree's prediction in a forest.
 
     Raises
     ------
     ValueError
-        If there is no such tree or only some of X, y and eras; as `split_statistics`.
+        As `split_statistics`; for an unknown `tree`, or only some of X, y and eras.
 
     Examples
     --------
@@ -168,8 +168,8 @@ def export_graphviz(
     Returns
     -------
     dot : str
-        For ``graphviz.Source(dot)`` or the program ``dot``, with the texts and the
-        errors of `export_text`.
+        The graph, for ``graphviz.Source(dot)`` or the program ``dot``. Texts, and the
+        errors raised, are those of `export_text`.
 
     Examples
     --------

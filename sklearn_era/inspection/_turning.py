@@ -58,8 +58,8 @@ def measure_in_folds(
     eras: EncodedEras, weights: Any, *, cv: Folds, n_jobs: int | None,
     rng: np.random.RandomState, name: str, verbose: int,
 ) -> tuple[list[Any], list[Any]]:  # fmt: skip
-    """Fit a model in two or more folds of whole eras; return the folds, and a list of
-    ``measure(model, train, test, seed)``, for the model of the rows `train`.
+    """Fit a model in folds of whole eras; return the folds, and for each fold the
+    result of ``measure(model, train, test, seed)``, with the model of the fold.
     """
     out_of_era.check_enough(eras, False, name)
     quietly = out_of_era.folds_warned_once(n_jobs)
@@ -81,9 +81,9 @@ def measure_features(
     estimator: BaseEstimator, X: Any, y: NDArray[Any], eras: EncodedEras,
     sample_weight: Any, n_repeats: int, **folds_and_name: Any,
 ) -> Bunch:  # fmt: skip
-    """Return `importances` of shape (n_features, n_folds, n_eras), the indices of
-    `rows` left out, `residuals` of these without each feature, of shape (n_features,
-    n_rows, n_outputs), and `weights` of all rows.
+    """Return a Bunch: `importances` of shape (n_features, n_folds, n_eras); `rows`, the
+    indices of rows left out; their `residuals` without each feature, of shape
+    (n_features, n_rows, n_outputs); and `weights` of all rows.
     """
     # Targets are numbers, or rows of 0 and 1.
     targets, classes = y[:, np.newaxis], None
@@ -138,7 +138,7 @@ def _measure_fold(
 
 
 def with_column(X: Any, j: int, other: Any) -> Any:
-    """Return a copy of X in which column j is that of the table `other`."""
+    """Return a copy of X whose column j is taken from the table `other`."""
     if hasattr(X, "iloc"):
         X = X.copy()
         X.isetitem(j, other.iloc[:, j].array)
@@ -156,8 +156,8 @@ def find_turning(
     columns: Sequence[Column], eras: EncodedEras, measured: Any, are_ordered: bool,
     rng: np.random.RandomState,
 ) -> dict[str, Array]:  # fmt: skip
-    """Return `effects` and their `errors` by era and feature; and, by feature, what
-    `turning_of` returns besides.
+    """Return `effects` and their `errors` by era and feature, and `p_value` and
+    `n_merged` by feature; see `turning_of`.
     """
     order = np.lexsort((measured.rows, eras.codes[measured.rows]))
     rows, n_eras = measured.rows[order], eras.labels.size
@@ -190,8 +190,8 @@ def _bins(column: Column) -> Codes:
 def make_design(
     codes: Codes, n_eras: int, are_ordered: bool, rng: np.random.RandomState
 ) -> Design:
-    """Return a `Design` for rows sorted by era. Blocks of rows are in both halves in
-    turn; the number of blocks of ordered eras is halved again and again, down to two.
+    """Return a `Design` for rows sorted by era. Blocks of an era's rows are in either
+    half in turn. Each level of ordered eras has half as many blocks, down to two.
     """
     counts = np.bincount(codes, minlength=n_eras)
     is_used = (counts >= _LEAST_ROWS)[codes]
@@ -210,7 +210,7 @@ def turning_of(
     rows: Rows, n_eras: int, design: Design
 ) -> tuple[Array, Array, float, int]:
     """Return a feature's effects by era, positive with the pooled effect's sign; their
-    errors; the p-value of all having one sign; and how many eras its blocks have.
+    errors; the p-value of the hypothesis of one sign; and the number of eras per block.
     """
     rows = rows.take(design.is_used)
     if not rows.codes.size:
@@ -238,8 +238,8 @@ def turning_of(
 
 
 def _merge(sums: Array, starts: Codes) -> tuple[Array, Array]:
-    """Return effects of blocks of eras and their errors by White (1980), given the
-    first era of each block, and the sums of `_measure`: (..., 3, 2, n_eras).
+    """Return effects of blocks of eras and their errors by White (1980), from `sums` of
+    `_measure`, of shape (..., 3, 2, n_eras), and the first era of each block.
     """
     of_blocks = np.add.reduceat(sums, starts, axis=-1)
     products, squares, noise = np.moveaxis(of_blocks, -3, 0)
@@ -249,8 +249,8 @@ def _merge(sums: Array, starts: Codes) -> tuple[Array, Array]:
 
 
 def _inflation(of_shifts: Array, starts: Codes, n_rows: float) -> float:
-    """Return the factor, 1 or more, by which effects vary more than with independent
-    rows, as the effects of shifted values show.
+    """Return the factor, 1 or more, by which the variance of effects exceeds its value
+    for independent rows, estimated from the effects of shifted values.
     """
     effects, errors = _merge(of_shifts, starts)
     z = effects[errors > 0] / errors[errors > 0]
@@ -279,7 +279,7 @@ def _measure(
     rows: Rows, scores: tuple[Array, Array], n_eras: int, is_second: NDArray[np.bool_]
 ) -> tuple[Array, Array]:
     """Return the sums of `_slopes` by era, for each half of the rows, and the residuals
-    less what the slopes explain.
+    from the slopes.
     """
     left, sums = np.empty_like(rows.residuals), []
     for of_half, half in zip(scores, (~is_second, is_second), strict=True):
@@ -295,8 +295,8 @@ def _centered(values: Array, rows: Rows, n_eras: int) -> Array:
 
 
 def _direction(rows: Rows, n_eras: int, n_bins: int) -> tuple[Array, Array]:
-    """Return scores of bins, the leading singular vector of eras' mean residuals and of
-    the shape that eras share, in units of about equal noise; and this shape.
+    """Return scores of bins, and the shape (residuals by bin) that eras share. Scores
+    are the leading singular vector of this shape and eras' own, scaled to equal noise.
     """
     cells = rows.codes * n_bins + rows.bins
     n = np.bincount(cells, rows.weights, n_eras * n_bins).reshape(n_eras, n_bins, 1)
@@ -319,8 +319,8 @@ def _direction(rows: Rows, n_eras: int, n_bins: int) -> tuple[Array, Array]:
 
 
 def _slopes(scores: Array, rows: Rows, n_eras: int) -> tuple[Array, Array]:
-    """Return sums by era, of products of residuals with scores, squares of scores, and
-    noise, whose ratios are slopes and variances; and what slopes leave of residuals.
+    """Return sums by era (of residuals times scores, of squared scores, and of noise),
+    whose ratios are slopes and variances; and the residuals from the slopes.
     """
 
     def of_eras(values: Array) -> Array:
@@ -338,8 +338,8 @@ def _slopes(scores: Array, rows: Rows, n_eras: int) -> tuple[Array, Array]:
 
 
 def qualitative(effects: Array, errors: Array) -> float:
-    """Return the p-value of all effects having one sign (Gail, Simon 1985). Effects of
-    this sign, larger than their error, are left out (Zhao, Small, Su 2019).
+    """Return the p-value of the hypothesis that all effects have one sign (Gail, Simon
+    1985), without effects of this sign above their error (Zhao, Small, Su 2019).
     """
     known = np.isfinite(effects) & (errors > 0)
     z = effects[known] / errors[known]

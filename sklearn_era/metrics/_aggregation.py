@@ -36,7 +36,7 @@ def aggregate(
     greater_is_better: bool | None = True, undefined: str | float = "raise",
     name: str = "the metric",
 ) -> float:  # fmt: skip
-    """Return one number for the scores of all eras, as `EraScores.aggregate` says."""
+    """Return one number for the scores of all eras; see `EraScores.aggregate`."""
     check_direction(aggregation, greater_is_better, name)
     check_undefined(undefined)
     values = _resolve_undefined(values, labels, undefined, name)
@@ -73,8 +73,8 @@ def aggregate(
 def check_direction(
     aggregation: Any, greater_is_better: bool | None, name: str, what: str = ""
 ) -> None:
-    """Raise ValueError if an aggregation, or else `what`, needs to know whether greater
-    is better, which is unknown; or if it suits scores alone, and this is an error.
+    """Raise ValueError if `aggregation` (or else `what`) needs a `greater_is_better`
+    that is None, or if it suits scores only and the metric is an error.
     """
     if callable(aggregation) or aggregation in ("mean", "std"):
         needs_score = False

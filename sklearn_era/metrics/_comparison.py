@@ -37,19 +37,19 @@ class EraComparison:
     scores : EraScores
         The scores of "a" and "b" in each era.
     differences, standard_errors : ndarray of shape (n_eras,)
-        Scores of b less those of a (or a less b if the metric is an error): b is better
-        where differences are positive; and the differences' errors by the era's rows.
-        Differences whose error is NaN, while others have one, are left out.
+        Scores of b less scores of a (of an error, a less b), positive where b is
+        better; and the standard errors of differences, from the rows of each era. A
+        difference is NaN if its error is NaN while two or more others are known.
     mean, standard_error : float
-        The mean difference, each era counting once, and its error between eras.
+        The mean difference, each era counting once, and its standard error.
     p_value : float
-        Two-sided, of no difference on average over all possible eras.
+        The two-sided p-value of no mean difference over all possible eras.
     probability_next : float
         The probability that b is better in the next era.
     is_ordered : bool
-        Whether neighbouring eras were taken for related.
+        Whether eras were taken in order, and neighbours for related.
     n_effective : float
-        The number of independent eras with as large a `standard_error`.
+        The number of independent eras that would have this `standard_error`.
     metric_name : str
         The name of the metric.
     forecast : EraScoreForecast
@@ -79,7 +79,7 @@ class EraComparison:
 
     @property
     def pooled(self) -> PooledScore:
-        """Mean difference of independent eras, weighted by errors: a `PooledScore`."""
+        """The mean difference of independent eras, weighted by their errors."""
         errors = None if np.isnan(self.standard_errors).all() else self.standard_errors
         pooled = EraScoreForecast("none").fit(self.differences, errors).pooled_
         assert pooled is not None  # of one column of eras
@@ -108,8 +108,8 @@ class EraComparison:
         Returns
         -------
         table : pandas.DataFrame
-            By label: the scores `a` and `b`, `n_samples`, the `difference` and its
-            `standard_error`.
+            Indexed by label: the scores `a` and `b`, `n_samples`, the `difference` and
+            its `standard_error`.
         """
         found = {"difference": self.differences, "standard_error": self.standard_errors}
         return self.scores.to_frame().assign(**found)
@@ -141,16 +141,16 @@ def compare_predictions(
     greater_is_better: bool | None = None, row_params: Mapping[str, Any] | None = None,
     n_resamples: int = 0, random_state: Any = 0, **metric_params: Any,
 ) -> EraComparison:  # fmt: skip
-    """Compare two predictions of the same rows, champion and challenger, by era.
+    """Compare predictions by a champion and a challenger of the same rows, by era.
 
-    Each era counts once, and the differences themselves tell how much they vary, so
-    that an area of 1 in both counts as any other. Eras whose rows do not tell the error
-    of their difference, such as a single row or death, are left out with a warning, but
-    not if no era has an error.
+    Each era counts once, and the error of the mean comes from the variation between
+    eras, so that an era with an area of 1 in both counts as any other. Eras whose rows
+    give no error, such as eras of a single row or death, are left out with a warning,
+    unless fewer than two eras have an error.
 
-    Of eras that follow each other, the error of the mean difference is that of an AR(1)
+    If eras follow each other, the error of the mean difference is that of an AR(1)
     process, as in :class:`~sklearn_era.model_selection.EraSearchCV`; groups, such as
-    hospitals, are independent. Eras must be ones that neither model has seen.
+    hospitals, are taken for independent. Neither model may have seen the eras.
 
     Parameters
     ----------
@@ -160,13 +160,13 @@ def compare_predictions(
     eras, metric :
         As in :func:`era_scores`, with a single metric and one column of eras.
     era_order : {'auto', 'ordered', 'unordered'}, default='auto'
-        Whether eras follow each other in the order of their labels. Numbers do, so that
-        hospitals called 101, 102, ... need 'unordered'; names have to say so.
+        Whether eras follow each other in the order of their labels. Numbers do by
+        'auto' (hospitals called 101, 102, ... need 'unordered'); names raise an error.
     sample_weight, greater_is_better, row_params :
         As in :func:`era_scores`.
     n_resamples, random_state :
         As in :func:`era_standard_errors`, for metrics without a closed form; with 0,
-        the default, the `standard_errors` of these are NaN.
+        the default, their `standard_errors` are NaN.
     **metric_params : dict
         Further arguments of the metric.
 
@@ -180,7 +180,7 @@ def compare_predictions(
     ------
     ValueError
         As :func:`era_scores`; if it is not known whether `metric` is an error, or
-        whether eras are ordered; or the difference is known in fewer than two eras.
+        whether eras are ordered; or if fewer than two eras have a difference.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""How scores of groups in eras are spread: crossed random effects."""
+"""The spread of scores over groups and eras, by crossed random effects."""
 
 from collections.abc import Callable
 from itertools import product
@@ -24,8 +24,8 @@ _FAR = 12.0  # log densities so far below the largest do not count
 
 
 class Equations(NamedTuple):
-    """Henderson's mixed-model equations for given variances of rows and residuals:
-    effects of rows are eliminated, and columns rotated to uncorrelated coordinates.
+    """Henderson's mixed-model equations for given variances of rows and residuals, with
+    effects of rows eliminated, and columns rotated to uncorrelated coordinates.
     """
 
     information: Array  # on each coordinate
@@ -35,8 +35,8 @@ class Equations(NamedTuple):
     log_determinant: float
 
     def at(self, columns: Array) -> tuple[Array, Array, Array]:
-        """Return, for each variance of columns, the posterior variances of coordinates;
-        ``x' V^-1 y`` for all pairs of vectors, of `gram`; and ``log |V|``.
+        """Return, for each variance in `columns`, the posterior variances of
+        coordinates; ``x' V^-1 y`` for all pairs of vectors; and ``log |V|``.
         """
         ratios = 1 + np.multiply.outer(columns, self.information)
         left, n = columns[:, np.newaxis] / ratios, len(self.gram)
@@ -64,8 +64,8 @@ class Variances(NamedTuple):
 def _zoom(
     log_density: Callable[[Array], Array], high: Array, n: int
 ) -> tuple[Array, Array, Array]:
-    """Return a grid over the part of 0 to `high` where the density is not negligible:
-    its points, the log density at each point, and the step along each axis.
+    """Return a grid over the part between 0 and `high` where the density is not
+    negligible: its points, the log density at each point, and the step along each axis.
     """
     low = np.zeros(high.size)
     for _ in range(_N_ZOOMS):
@@ -81,12 +81,12 @@ class CrossedEras:
     """The model of `EraScoreForecast` for a table of groups by eras.
 
     Variances are unknown, and results are averages over a grid of them. The grid is in
-    log(1 + r), with r a variance divided by that of residuals and sampling errors
-    together. Without sampling errors, all variances are multiples of the residual one,
-    which is integrated out by itself. The prior is uniform in log(1 + r), as Jeffreys'
-    prior is if groups are in equally many eras; for columns, it is Jeffreys' prior,
-    which depends on how columns are related. A relation is the correlation of
-    neighbours and the variance of a slope (see `correlations`).
+    log(1 + r), with r a variance divided by the variance of residuals and sampling
+    errors together. Without sampling errors, all variances are multiples of the
+    residual variance, which is integrated out by itself. The prior is uniform in
+    log(1 + r), as is Jeffreys' prior if groups are in equally many eras; columns have
+    Jeffreys' prior, which depends on how columns are related. A relation is the
+    correlation of neighbours and the variance of a slope (see `correlations`).
     """
 
     def __init__(self, table: Array, errors: Array, are_related: bool) -> None:
@@ -148,8 +148,8 @@ class CrossedEras:
             self._factors = np.divide.outer(squares, chi2.ppf(shares, self._n + 3))
 
     def _levels(self, point: Array) -> Any:
-        """Return the variances of rows and of residuals at a point of the grid, and the
-        unit of the variances of columns there.
+        """Return the variance of rows, the variance of residuals, and the unit of
+        variances of columns, at a point of the grid.
         """
         level = self._square * np.exp(point[1]) if self._has_errors else 1.0
         row, column = self._units * level
@@ -158,8 +158,8 @@ class CrossedEras:
     def _equations(
         self, relation: int, row: float, residual: float, at: int | None = None
     ) -> Equations:
-        """Return the `Equations` for two variances, of rows and of residuals, with an
-        indicator of the row `at` if given.
+        """Return the `Equations` for a relation of columns and the variances of rows
+        and of residuals. If `at` is given, a third vector indicates this row.
         """
         vectors = self._vectors
         if at is not None:
@@ -180,7 +180,7 @@ class CrossedEras:
         return Equations(information.clip(0), basis, products, gram, determinant)
 
     def _likelihoods(self, equations: Equations, columns: Array) -> Array:
-        """Return, for each variance of columns, the log of the restricted likelihood
+        """Return, for each variance in `columns`, the log of the restricted likelihood
         (Patterson, Thompson 1971), and the weighted sum of squared residuals.
         """
         _, grams, determinants = equations.at(columns)
@@ -194,8 +194,8 @@ class CrossedEras:
     def _variances_at(
         self, relation: int, points: Array, prior_weight: float = 1.0
     ) -> list[Variances]:
-        """Return for each point of the grid of rows and residuals its `Variances`, with
-        a grid for columns. `prior_weight` is that of the relation.
+        """Return the `Variances` at each of `points` (of rows and residuals), with a
+        grid of variances of columns. `prior_weight` is the prior of the relation.
         """
         levels = [self._levels(point) for point in points]
         equations = [self._equations(relation, *level[:2]) for level in levels]
@@ -227,8 +227,8 @@ class CrossedEras:
         return found
 
     def _estimate(self, point: Array, high: Any) -> dict[str, float]:
-        """Return by name the standard deviations by REML, of eras as if unrelated. The
-        search starts at `point` of the grid and stays between 0 and `high`.
+        """Return the standard deviations of groups, eras and residuals by REML, with
+        eras unrelated. The search starts at `point` and stays between 0 and `high`.
         """
 
         def solve(point: Array) -> tuple[Any, Any]:
@@ -248,8 +248,8 @@ class CrossedEras:
         return dict(zip([*names, "residual"], found, strict=True))
 
     def _weigh(self, shares: Any) -> Array:
-        """Return weights of all variances of the grid, by the prior that matches the
-        probabilities of their sum, weighted by `shares` (Peers 1965).
+        """Return weights of all points of the grid, by the prior that matches
+        probabilities of the sum of their variances times `shares` (Peers 1965).
         """
         of_residual = max(1, self._n - self._sizes.sum() + 1)
         freedom = np.append(self._sizes - 1, of_residual)
@@ -272,8 +272,8 @@ class CrossedEras:
         return float(half * self._unit)
 
     def predict(self, place: float, error: float, group: int | None = None) -> Mixture:
-        """Return the distribution of a score in a later era, measured with an error, of
-        a group, new if None: best linear unbiased predictions (Henderson 1975).
+        """Return the distribution of the score of a group (None: a new one) at a place,
+        measured with an error: best linear unbiased predictions (Henderson 1975).
         """
         row, is_new = group, np.array([group is None, 1.0, 1.0])
         if self._is_turned:  # a later era is a new row

@@ -162,29 +162,29 @@ class EraScores(Mapping[Any, Any]):
         Parameters
         ----------
         aggregation : {"mean", "std", "sharpe", "worst", "max_drawdown"} or callable
-            One of the rows above, or a function from an ndarray of shape (n_eras,) to a
+            An aggregation above, or a function from an ndarray of shape (n_eras,) to a
             finite number, such as `np.median`.
         by : str or int, or list of such, default=None
-            A column of `levels`, or several, if eras have more than one; each of its
-            labels, or of their combinations, is aggregated by itself.
+            One or several columns of `levels`, if eras have more. Eras are aggregated
+            for each label, or combination of labels, in these columns.
         undefined : {"raise", "omit"} or float, default="raise"
-            Eras whose score is NaN or infinite raise a `ValueError`, are left out with
-            a warning, or get this number, as do a Sharpe ratio without spread and a NaN
-            or infinity that a callable `aggregation` returns.
+            For eras whose score is NaN or infinite: raise a `ValueError`, leave them
+            out with a warning, or take this number, which also replaces a Sharpe ratio
+            without spread and a NaN or infinity that a callable `aggregation` returns.
 
         Returns
         -------
         value : float, dict or EraScores
-            In the unit of the scores: an error stays an error. A dict for several
-            metrics; `EraScores` of the labels of the column, or columns, with `by`.
+            The aggregate, in the unit of the scores. A dict for several metrics; with
+            `by`, `EraScores` with the labels of the columns in `by`.
 
         Raises
         ------
         ValueError
-            If `undefined` leaves scores undefined, or none at all; a callable returns
-            no number; `aggregation` depends on whether greater is better, and that is
-            not known; errors are aggregated by "sharpe" or "max_drawdown"; a drawdown
-            has several columns; or `by` is unknown.
+            If scores are undefined, and `undefined` is "raise" or leaves no era; a
+            callable returns no number; `aggregation` depends on whether greater is
+            better, which is not known; errors are aggregated by "sharpe" or
+            "max_drawdown"; a drawdown is over several columns; or `by` is unknown.
         """
         names = by if isinstance(by, list) else [] if by is None else [by]
         others = {name: x for name, x in self.levels.items() if name not in names}
@@ -223,7 +223,7 @@ class EraScores(Mapping[Any, Any]):
         )  # fmt: skip
 
     def to_frame(self) -> pd.DataFrame:
-        """Return a pandas table with the labels as index: metrics and `n_samples`."""
+        """Return a pandas table of metrics and `n_samples`, with labels as index."""
         pandas = import_optional("pandas", extra="cli")
         columns = [*self.levels.values()]
         index = pandas.MultiIndex.from_arrays(columns, names=self.levels)
@@ -262,10 +262,10 @@ def era_scores(
     greater_is_better : bool, default=None
         Whether `metric` is a score (True) or an error. None decides by scikit-learn's
         names: ``*_score`` is a score; ``*_error``, ``*_loss`` and ``*_deviance`` are
-        errors. For other names, aggregations that depend on it raise an error.
+        errors. For other names, aggregations that depend on this raise an error.
     row_params : dict of str to array-like, default=None
-        Arguments of the metric that have a value a row, by name, such as
-        ``{"meta_model": ...}``: it gets those of the rows it is called with.
+        Arguments of the metric with one value per row, by name, such as
+        ``{"meta_model": ...}``. Each call gets the values of its rows.
     **metric_params : dict
         Further arguments of each metric, the same for all eras.
 
@@ -273,22 +273,22 @@ def era_scores(
     -------
     scores : EraScores
         A mapping of labels to scores, with `mean`, `worst`, `aggregate` and `to_frame`.
-        A metric is NaN in eras where it is undefined, or all weights are 0. Of binary
+        A metric is NaN in eras where it is undefined, or all weights are 0. Binary
         ``f1_score``, ``recall_score``, ``precision_score``, ``jaccard_score`` and
-        ``average_precision_score`` these are eras without the positive class, unless
+        ``average_precision_score`` are undefined without the positive class, unless
         `zero_division` is passed.
 
     Warns
     -----
     UndefinedMetricWarning
-        If the metric is undefined in some eras, which are named.
+        If the metric is undefined in some eras; the message names them.
 
     Raises
     ------
     ValueError
-        If lengths differ, there are no rows, a label is missing, `metric` is a scorer,
-        has a parameter `eras` or does not return a real number, or raises a
-        `ValueError`, in which case the message names the era.
+        If lengths differ, there are no rows, or a label is missing; if `metric` is a
+        scorer, requires a parameter `eras`, does not return a real number, or raises a
+        `ValueError` (the message then names the era).
 
     Examples
     --------
@@ -347,7 +347,7 @@ def era_scores(
 
 
 def check_lengths(y_true: Any, by_row: Mapping[str, Any]) -> None:
-    """Raise ValueError if an array, by its name, has other rows than y_true."""
+    """Raise ValueError if an array in `by_row` and y_true differ in length."""
     n_samples = _num_samples(y_true)
     for name, array in by_row.items():
         if array is not None and _num_samples(array) != n_samples:
@@ -358,7 +358,7 @@ def check_lengths(y_true: Any, by_row: Mapping[str, Any]) -> None:
 
 
 def _score(metric: Metric, own: Any, params: dict[str, Any], era: Any) -> float:
-    """Return a metric of an era's rows; a ValueError names the era if it fails."""
+    """Return a metric of an era's rows; raise ValueError with the era if it fails."""
     name = metric_name(metric)
     y, weights = own[0], params.get("sample_weight")
     others = {key: x for key, x in params.items() if key != "sample_weight"}

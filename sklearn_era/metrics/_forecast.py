@@ -45,41 +45,41 @@ class EraScoreForecast(BaseEstimator):
         s_j = m + e_j + d_j,    e ~ N(0, T^2 K),    d_j ~ N(0, se_j^2),
 
     with the mean m, the spread T of eras, and sampling errors se_j, by finitely many
-    rows. T has its confidence distribution (Viechtbauer 2007; Nagashima, Noma, Furukawa
-    2019). With M scores of equal error, or of none, an interval is
-    ``mean(s) ± t_{M-1} std(s) sqrt(1 + 1 / M)``.
+    rows. Forecasts average over the confidence distribution of T (Viechtbauer 2007;
+    Nagashima, Noma, Furukawa 2019). With M scores of equal errors, or of none, an
+    interval is ``mean(s) ± t_{M-1} std(s) sqrt(1 + 1 / M)``.
 
-    K is the identity for groups. Eras that follow each other may have a slope, or
-    resemble their neighbours, ``K_ij = rho^|i-j|``, with rho of .3 to .95, each with
-    the prior probability 1/4; restricted likelihoods weigh them (Hoeting et al. 1999).
-    The more the scores show it, the more the last eras count, and the wider intervals
-    become with the horizon.
+    For groups, K is the identity. Eras that follow each other may also have a slope, or
+    resemble their neighbours, ``K_ij = rho^|i-j|`` with rho from .3 to .95. Both have
+    the prior probability 1/4; restricted likelihoods weigh all three (Hoeting et al.
+    1999). The more scores show a slope or resemblance, the more the last eras count,
+    and the wider intervals become with the horizon.
 
-    Scores of groups in eras, by two columns of labels in `fit`, are of ::
+    With two columns of labels in `fit`, scores are of groups g in eras t ::
 
         s_gt = m + a_g + b_t + e_gt + d_gt,    a_g ~ N(0, A^2),    b_t ~ N(0, B^2 K),
 
-    with residuals e_gt ~ N(0, E^2), and forecasts are of a new group in a later era.
-    Eras alone may have a slope or resemble their neighbours, as above; groups and
-    residuals are independent. Henderson's equations, groups absorbed (1953), have the
-    restricted likelihoods (Patterson, Thompson 1971). Variances have the prior that
-    matches the probability of the sum of those that are new (Peers 1965), as for
-    independent mean squares, and interval and mean are of all of them.
+    with residuals e_gt ~ N(0, E^2). By default, forecasts are of a new group in a later
+    era. Eras may have a slope or resemble their neighbours, as above; groups and
+    residuals are independent. Henderson's equations with groups absorbed (1953) give
+    the restricted likelihoods (Patterson, Thompson 1971). The prior of variances
+    matches the probability of the sum of the variances of new effects (Peers 1965), as
+    for independent mean squares; intervals and means average over all variances.
 
     Parameters
     ----------
     trend : {'auto', 'none'}, default='auto'
-        Whether eras that follow each other may be related; with 'none' they are
-        exchangeable, as those without an order always are.
+        Whether eras that follow each other may be related. With 'none', they are
+        exchangeable, as eras without an order always are.
     bounds : tuple of (float or None, float or None), default=None
         Ends of the metric's range, within which intervals stay, such as (0, 1) for an
-        area under the ROC curve or (None, 1) for R^2. The model is of
-        ``log((s - low) / (high - s))``, or the part that has an end (Snell et al.
-        2018), and `mean_` is then a median.
+        area under the ROC curve or (None, 1) for R^2. With bounds, the model is of
+        ``log((s - low) / (high - s))``, without the part whose end is None (Snell et
+        al. 2018), and `mean_` is a median.
     era_order : {'auto', 'ordered', 'unordered'} or tuple of two, default='auto'
-        Whether eras follow each other in the order of their labels. Numbers do by
-        'auto', so that hospitals called 101, 102, ... need 'unordered'. Of two columns,
-        a tuple such as ("unordered", "ordered") has time second.
+        Whether eras follow each other in the order of their labels. With 'auto',
+        numbers do, so that hospitals called 101, 102, ... need 'unordered'. For two
+        columns, a tuple such as ("unordered", "ordered") marks the second as time.
 
     Attributes
     ----------
@@ -87,7 +87,7 @@ class EraScoreForecast(BaseEstimator):
         Whether eras were taken in the order of their labels, as time, or for
         exchangeable.
     mean_ : float
-        The score to expect of the next era.
+        The expected score of the next era.
     spread_ : float
         T, the standard deviation between eras, without sampling errors: the median of
         its distribution, in units of the score at `mean_`. By groups and eras,
@@ -95,18 +95,18 @@ class EraScoreForecast(BaseEstimator):
     sampling_error_ : float
         The root mean square of `standard_errors`; 0 where there are none.
     related_, optimism_ : float
-        The probability of a slope, or of similar neighbours; and the gain of the choice
-        of the model by the same scores, which is taken off them, on the scale of
-        `bounds` by its slope at their mean.
+        The probability of a slope, or of similar neighbours; and the gain from the
+        choice of the model by the same scores. It is subtracted from scores, on the
+        scale of `bounds` after multiplication by the slope of this scale at their mean.
     components_ : dict of str to float
-        A of "groups", B of "eras" and E, "residual", by restricted maximum likelihood,
-        with K the identity, in units of the score at `mean_`; empty of one column.
+        A ("groups"), B ("eras") and E ("residual"), by restricted maximum likelihood
+        with K the identity, in units of the score at `mean_`; empty for one column.
     pooled_ : PooledScore or None
         The meta-analysis of independent eras: the mean with its interval, tau, I2, Q;
-        `optimism_` is taken off. None of two columns.
+        `optimism_` is subtracted. None for two columns.
     scores_, standard_errors_, eras_ : ndarray of shape (n_eras,)
-        The scores, `optimism_` not taken off, their errors or 0, and the labels,
-        sorted; of two columns in the order of `fit`, with pairs (time, group).
+        Scores without subtraction of `optimism_`, errors or 0, and labels, sorted by
+        label; for two columns in the order of `fit`, with pairs (time, group).
 
     Examples
     --------
@@ -137,17 +137,17 @@ class EraScoreForecast(BaseEstimator):
         scores : EraScores, fitted search or AutoEra, or array-like of shape (n_eras,) \
 or (n_candidates, n_eras)
             Scores of one metric in eras that the model had not seen; NaN are left out.
-            In a table of candidates, the one of the best mean was chosen. A choice
-            without era j may take another one, whose score in j is less: the mean
-            difference over all j is `optimism_`; that of an ``AutoEra`` is not known.
+            In a table of candidates, the one with the best mean was chosen. Without era
+            j, another might be chosen, with a lower score in j: `optimism_` is the mean
+            difference over all j, but 0 for an ``AutoEra``, as it is not known.
         standard_errors : EraScores, or array-like of shape (n_eras,), default=None
             Sampling errors, such as those of :func:`era_standard_errors`. With None,
             sampling errors are a part of the spread, and the new era is taken to have
             about as many rows as other eras.
         eras : array-like of shape (n_eras,) or (n_eras, 2), default=None
-            Labels of the eras; None takes the labels of `scores`. An array without any
-            has no order. A table of two columns, or a tuple of two arrays, has the
-            group and the time of each score.
+            Labels of the eras; None takes the labels of `scores`. An array without
+            labels has no order. A table of two columns, or a tuple of two arrays, has
+            the group and the time of each score.
 
         Returns
         -------
@@ -157,10 +157,10 @@ or (n_candidates, n_eras)
         Raises
         ------
         ValueError
-            If scores are fewer than two, infinite, of several metrics or not within
-            `bounds`, lengths differ, an error is negative, infinite or missing, a label
-            or pair comes twice, labels are text, which has no known order, or there is
-            but one group or time.
+            If fewer than two scores with their errors are known; scores are infinite,
+            of several metrics or not within `bounds`; an error is negative or infinite;
+            lengths differ; a label or pair comes twice; labels are text without a known
+            order; or there is only one group or time.
         """
         self._validate_params()
         both = isinstance(scores, EraScores) and isinstance(standard_errors, EraScores)
@@ -231,7 +231,7 @@ or (n_candidates, n_eras)
         return self._link(values), errors * self._link.slope(values)
 
     def _describe(self, model: Any, n_eras: int) -> "EraScoreForecast":
-        """Store the model and what it says of the next era; return self."""
+        """Store the model and its forecast of the next era; return self."""
         self._model, self._n_eras = model, n_eras
         self.related_ = float(1 - model.weights[0])
         ahead = model.predict(float(n_eras), 0.0)
@@ -277,7 +277,7 @@ or (n_candidates, n_eras)
         self, level: float = 0.8, *, of: str = "next_era", horizon: int = 1,
         standard_error: float | None = None, group: Any = None,
     ) -> tuple[float, float]:  # fmt: skip
-        """Return an interval that contains a new era's score with a probability.
+        """Return an interval that contains a new era's score with probability `level`.
 
         Parameters
         ----------
@@ -287,8 +287,8 @@ or (n_candidates, n_eras)
             Whether the interval is for the next era's score, or for the mean of all
             possible eras by the same model.
         horizon, standard_error : int, default=1, and float, default=None
-            The new era's place after the last one, where eras follow each other; and
-            the sampling error of its score, None for `sampling_error_`.
+            The new era's place after the last one, if eras follow each other; and the
+            sampling error of the new score, by default `sampling_error_`.
         group : object, default=None
             The label of a known group, for scores by groups and eras; None is a group
             that is new.
@@ -321,7 +321,7 @@ or (n_candidates, n_eras)
         Parameters
         ----------
         threshold : float
-            The score to exceed. For an error, take one minus the result.
+            The score to exceed. One minus the result is the probability of a lower one.
         of, horizon, standard_error, group :
             As in :meth:`interval`.
 
@@ -342,7 +342,7 @@ or (n_candidates, n_eras)
         Returns
         -------
         table : pandas.DataFrame
-            By label: `score`, `standard_error`, and, of one column of labels, `weight`
+            By label: `score`, `standard_error`, and, for one column of labels, `weight`
             and `shrunken` of `pooled_`; `n_samples`, if :class:`EraScores` were given.
         """
         check_is_fitted(self)

@@ -40,8 +40,8 @@ def read_pairs(scores: Any, eras: Any, order: Any) -> tuple[Array, EraAxes] | No
 
 
 def read_errors(errors: Any, scores: Array, has_right_shape: bool, one: str) -> Array:
-    """Return the sampling errors of scores, 0 for None; raise ValueError unless both
-    have the right shape: one of each per "era" or "pair", as `one` says.
+    """Return the sampling errors of scores, 0 for None; raise ValueError unless scores
+    have the right shape, and one error each. Errors are per `one`: "era" or "pair".
     """
     raw = errors.scores if isinstance(errors, EraScores) else errors
     raw = np.zeros(scores.shape[-1]) if raw is None else raw
@@ -58,7 +58,7 @@ def known_places(
     scores: Array, errors: Array, labels: NDArray[Any]
 ) -> NDArray[np.intp]:
     """Return the places of scores that are known and have a known error; warn of scores
-    without an error. Raise ValueError if fewer than two are left, or any is infinite.
+    without an error. Raise ValueError if fewer than two are left, or any is invalid.
     """
     is_lost = ~np.isnan(scores) & np.isnan(errors)
     places = np.flatnonzero(~np.isnan(scores) & ~is_lost)
@@ -122,8 +122,8 @@ def read_scores(scores: Any, eras: Any) -> tuple[Any, EncodedEras, str]:
 
 
 def best_candidate(scores: Any, table: Array) -> tuple[int, float]:
-    """Return the row of the chosen candidate, and by how much its mean is too high,
-    since the candidate was chosen by it.
+    """Return the row of the chosen candidate, and by how much its mean score is too
+    high because the candidate was chosen by this mean.
     """
     if hasattr(scores, "weights_"):  # the average is the last one
         is_plain = next(iter(scores.weights_.values())) == 1

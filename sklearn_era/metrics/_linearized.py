@@ -41,8 +41,8 @@ def _root_of(losses: Callable[..., Array]) -> Callable[..., Linearized]:
 def _share_explained(
     y: Any, p: Any, weights: Array, *, is_centered: bool = False
 ) -> Linearized:
-    """Return R², linearized by the delta method. If `is_centered`, residuals are taken
-    less their mean, for the explained variance.
+    """Return R², linearized by the delta method. If `is_centered`, the mean of
+    residuals is subtracted, for the explained variance.
     """
     y, p = (np.asarray(x, np.float64).reshape(weights.size, -1) for x in (y, p))
     found = []
@@ -75,8 +75,8 @@ def _area(y: Any, p: Any, weights: Array, **_: Any) -> Linearized | None:
 
 
 def _of_classes(y: Any, p: Any, labels: Any, positive: Any) -> tuple[Any, Any]:
-    """Return two arrays with a column for each class: whether it is the row's own, and
-    its probability.
+    """Return two arrays with a column for each class: whether a row is of the class,
+    and the probability of the class.
     """
     y, p = np.asarray(y), np.asarray(p)
     classes = np.unique(y if labels is None else labels)
@@ -160,8 +160,8 @@ for _metric, _root in {
 def linearize(
     metric: Metric, score: float, y: Any, p: Any, weights: Any, params: Any
 ) -> Array | None:
-    """Return what each row adds to a score; None if no closed form is known, or if the
-    form has another value than `score`, as parameters of the metric may bring about.
+    """Return each row's contribution to a score; None if no closed form is known, or if
+    its value differs from `score`, as some parameters of the metric may cause.
     """
     own: Any = metric
     while isinstance(own, partial) and not own.args:

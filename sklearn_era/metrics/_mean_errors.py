@@ -23,10 +23,10 @@ def error_of_neighbours(differences: NDArray[np.float64]) -> tuple[float, float]
     """Return the standard error of the mean of `differences`, taken for successive
     values of an AR(1) process, and how many independent values would have this error.
 
-    If neighbours have the correlation r, the variance of a mean of M values is v times
-    that of a value, ``v = (1 + 2 sum_h (1 - h / M) r^h) / M``, and the mean square
-    around the mean is 1 - v times that of a value. An estimate of r from few eras is
-    too small by about (1 + 3 r) / M (Kendall 1954), which is added.
+    If neighbours have the correlation r, the mean of M values has v times the variance
+    of one value, ``v = (1 + 2 sum_h (1 - h / M) r^h) / M``, and the mean square around
+    the mean is 1 - v times this variance. An estimate of r from few eras is too small
+    by about (1 + 3 r) / M (Kendall 1954), which is added.
     """
     values = differences[np.isfinite(differences)]
     n = values.size

@@ -75,7 +75,7 @@ def metric_name(metric: Any) -> str:
 
 
 def find_direction(metric: Metric, greater_is_better: bool | None) -> bool | None:
-    """Return whether greater is better, as given or by name; None if unknown."""
+    """Return whether greater values are better, given or by name; None if unknown."""
     name = metric_name(metric)
     if greater_is_better is None and not name.startswith("neg_"):
         return next((_ENDINGS[x] for x in _ENDINGS if name.endswith(x)), None)
@@ -85,8 +85,8 @@ def find_direction(metric: Metric, greater_is_better: bool | None) -> bool | Non
 def is_defined(
     metric: Any, params: Mapping[str, Any], y: Any, weights: Any, is_binary: bool
 ) -> bool:
-    """Warn, and return False, if a metric of the positive class has no row of it: no
-    prediction has a score there. `is_binary` tells of average precision's classes.
+    """Return False, with a warning, for a metric of the positive class if no row is of
+    that class; else True. Average precision has a positive class if `is_binary`.
     """
     if isinstance(metric, partial):
         metric, params = metric.func, {**metric.keywords, **params}
@@ -105,7 +105,7 @@ def is_defined(
 
 
 def take_by_row(row_params: Any, rows: Any) -> dict[str, Any]:
-    """Return arguments of a metric, given as one value a row, for some `rows`."""
+    """Return the arguments in `row_params`, each one value per row, for some `rows`."""
     return {x: _safe_indexing(y, rows) for x, y in (row_params or {}).items()}
 
 

@@ -19,7 +19,7 @@ _N_POINTS = 50  # among which the likelihood has its maximum
 class PooledScore:
     """The mean of scores, by a random-effects meta-analysis of independent eras.
 
-    Made by :class:`EraScoreForecast`. Names and numbers are those of R's metafor,
+    It is made by :class:`EraScoreForecast`. Names and numbers are those of R's metafor,
     ``rma(score, sei=standard_error, test="knha")``, with the variance between eras by
     restricted maximum likelihood (Viechtbauer 2005). With `bounds`, `standard_error`
     and `tau` are on a scale without bounds, such as log odds.
@@ -27,19 +27,19 @@ class PooledScore:
     Attributes
     ----------
     mean : float
-        The pooled score; of a forecast with `bounds`, a median.
+        The pooled score; a median if the forecast has `bounds`.
     standard_error : float
         The standard error of the mean, by the normal distribution.
     tau, tau2 : float
         The standard deviation between eras, and its square.
     Q, p_value, I2 : float
-        Cochran's Q, its p-value if no era differs from another, and how much of the
-        variance of scores is that between eras, in % (Higgins, Thompson 2002); NaN
-        without standard errors.
+        Cochran's Q; the p-value, by Q, of no difference between eras; and the share of
+        the variance of scores that is between eras, in % (Higgins, Thompson 2002). All
+        are NaN without standard errors.
     n_eras : int
         The number of scores.
     weight, shrunken : ndarray of shape (n_eras,)
-        The shares of eras in the mean; and their scores, shrunken to it by their errors
+        The shares of eras in the mean; and scores shrunken to the mean by their errors
         (best linear unbiased predictions, Robinson 1991).
 
     Examples
@@ -76,8 +76,8 @@ I2 68.5 %, Q 10.8 (p = 0.013)
         level : float, default=0.95
             The probability that the interval contains the mean.
         test : {'knha', 'z'}, default='knha'
-            By Student's t and the spread of the scores (Hartung, Knapp 2001), or by
-            `standard_error` and the normal distribution, which is too narrow for few
+            'knha' uses Student's t and the spread of the scores (Hartung, Knapp 2001);
+            'z' uses `standard_error` and the normal distribution, too narrow for few
             eras.
 
         Returns
@@ -96,8 +96,8 @@ I2 68.5 %, Q 10.8 (p = 0.013)
         return low, high
 
     def tau_interval(self, level: float = 0.95) -> tuple[float, float]:
-        """Return a confidence interval of `tau`, of the values of tau at which
-        Cochran's Q is neither too large nor too small (Viechtbauer 2007).
+        """Return a confidence interval of `tau`: the values at which Cochran's Q is
+        neither too large nor too small (Viechtbauer 2007).
 
         Parameters
         ----------

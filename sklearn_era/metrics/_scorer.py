@@ -41,25 +41,25 @@ def make_era_scorer(
     response_method: str | list[str] | tuple[str, ...] = "predict",
     undefined: str | float = "raise", **kwargs: Any,
 ) -> EraScorer:  # fmt: skip
-    """Make a scorer that computes a metric era by era, and aggregates.
+    """Make a scorer that computes a metric era by era, and aggregates the scores.
 
-    As :func:`sklearn.metrics.make_scorer`, but ``scorer(estimator, X, y, eras=...)``.
-    Greater results are always better: errors, and aggregates by "std" or
-    "max_drawdown", are returned with a *minus* sign.
+    As :func:`sklearn.metrics.make_scorer`, for scorers that are called with eras:
+    ``scorer(estimator, X, y, eras=...)``. Greater results are always better: errors,
+    and aggregates by "std" or "max_drawdown", are returned with a *minus* sign.
 
-    With metadata routing enabled, searches and ``cross_validate`` pass on the eras of
-    the test rows, which the scorer requests. Without routing, and in
-    ``permutation_importance``, nothing passes them: name a column of X, or bind the
-    eras of all rows with ``functools.partial(scorer, eras=eras)``. Early stopping of
-    this package's estimators always passes the eras of ``fit``.
+    With metadata routing enabled, searches and ``cross_validate`` pass the eras of the
+    test rows, as the scorer requests. Without routing, and in
+    ``permutation_importance``, eras are not passed: name a column of X by `eras`, or
+    bind the eras of all rows with ``functools.partial(scorer, eras=eras)``. Early
+    stopping of this package's estimators always passes the eras of ``fit``.
 
     Parameters
     ----------
     metric : callable
         ``metric(y_true, y_pred, **kwargs) -> float``, as in :func:`era_scores`.
     eras : str, default=None
-        The column of eras in the data frame X, read if no eras are passed, and dropped
-        for estimators without this feature.
+        The column of eras in the data frame X. It is read if no eras are passed, and
+        then dropped unless it is a feature of the estimator.
     aggregation, greater_is_better :
         As in :meth:`EraScores.aggregate` and :func:`era_scores`.
     response_method : {"predict", "predict_proba", "decision_function"} or \
@@ -81,8 +81,8 @@ list/tuple of such str, default="predict"
     Raises
     ------
     ValueError
-        If `metric` is a scorer or has a parameter `eras`; if it is not known whether it
-        is an error; or if an error is to be aggregated by "sharpe" or "max_drawdown".
+        If `metric` is a scorer, requires a parameter `eras`, or is not known to be an
+        error or not; or if an error is aggregated by "sharpe" or "max_drawdown".
 
     Examples
     --------
@@ -106,7 +106,7 @@ list/tuple of such str, default="predict"
 
 @dataclass(frozen=True)
 class _EraMetric:
-    """A metric by era, aggregated, with the metric's parameters and `eras`."""
+    """A metric computed by era and aggregated, with a parameter `eras` added."""
 
     metric: Metric
     eras: str | None  # a column of X
@@ -189,7 +189,7 @@ class EraScorer(_Scorer):
         )
 
     def set_score_request(self, **kwargs: Any) -> EraScorer:
-        """Set the requested metadata; eras are requested in any case.
+        """Set the requested metadata; eras are requested by default.
 
         Parameters
         ----------

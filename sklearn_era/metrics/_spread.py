@@ -1,4 +1,4 @@
-"""How scores of eras are spread, beside the errors with which each was measured."""
+"""The spread of scores between eras, apart from the sampling errors of scores."""
 
 from typing import Any, ClassVar, NamedTuple
 
@@ -87,7 +87,7 @@ def correlations(places: Array, to: Array, rho: float, slope: float) -> Array:
 
 
 class Filtered(NamedTuple):
-    """Results of a Kalman filter, by spread, for vectors of one value an era."""
+    """Results of a Kalman filter, by spread, for vectors of one value per era."""
 
     products: Array  # x' V^-1 x, of shape (n_vectors, n_vectors, n_spreads)
     log_determinant: Array
@@ -98,8 +98,8 @@ class Filtered(NamedTuple):
 def kalman_filter(
     vectors: Array, errors: Array, decay: Array, squares: Array
 ) -> Filtered:
-    """Run a Kalman filter (Kalman 1960), without a matrix V = S + T² K. Eras resemble
-    the one before by `decay`, with variances `squares` beside sampling errors.
+    """Run a Kalman filter (Kalman 1960), which avoids the matrix V = S + T² K. Eras
+    follow the era before by the factor `decay`, with variances `squares` beside errors.
     """
     n, n_spreads = len(vectors), squares.size
     products, last = np.zeros((n, n, n_spreads)), np.zeros((n, n_spreads))
@@ -132,7 +132,7 @@ class RelatedEras:
     chi-squared; e are scores less their mean, and S = diag(se²). Where Q is below the
     quantile even at T = 0, T is 0, and covariances are multiplied by Q / quantile
     (Hartung, Knapp 2001), unless scores are equal. The part of a new era's error that
-    exceeds known errors is not multiplied.
+    exceeds known errors is not scaled.
     """
 
     def __init__(
@@ -179,13 +179,13 @@ class RelatedEras:
         return precision, mean, q, determinant, (found, left)
 
     def mean(self) -> tuple[Array, Array]:
-        """Return the mean over all possible eras, and its variance, by spread."""
+        """Return the mean over all possible eras and its variance, for each spread."""
         precision, mean, *_ = self._solved
         return self._mean + mean, self.factors / precision
 
     def predict(self, place: float, error: float) -> tuple[Array, Array]:
         """Return the best linear unbiased prediction of a score at a place, measured
-        with an error (Robinson 1991), and its variance, by spread.
+        with an error (Robinson 1991), and its variance, for each spread.
         """
         precision, mean, _, _, (found, left) = self._solved
         factor, squares = self.rho ** (place - self.places[-1]), self.spreads**2

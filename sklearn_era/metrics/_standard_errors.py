@@ -40,7 +40,7 @@ class Rows(NamedTuple):
         return [metric(self.y, p, **params) for p in self.predictions]
 
     def order(self) -> NDArray[np.intp]:
-        """Return indices that sort rows by value, however they were ordered before."""
+        """Return indices that sort rows by value, whatever their order was."""
         n = _num_samples(self.y)
         columns = [self.y, *self.predictions, *self.params.values()]
         columns += [] if self.weights is None else [self.weights]
@@ -53,7 +53,7 @@ def sampling_error(
     rows: Rows, metric: Metric, params: Any, n_resamples: int, random_state: Any
 ) -> Any:
     """Return the standard error of a score or, for two predictions, of the second score
-    less the first; NaN if rows do not tell it. A score that is no number is returned.
+    less the first; NaN if rows do not give it. A score that is no number is returned.
     """
     if rows.weights is not None:  # rows of weight 0 are none
         rows = rows.take(np.flatnonzero(rows.weights))
@@ -82,8 +82,8 @@ def sampling_error(
 
 
 def _unless_0(error: float, found: list[Any]) -> float:
-    """Return the error; NaN for an error of 0 of a single score, such as an area of 1:
-    if all rows score alike, nothing tells how much other rows would differ.
+    """Return the error; NaN if a single score, such as an area of 1, has the error 0:
+    rows that all score alike do not show how much other rows would differ.
     """
     is_0 = len(found) == 1 and error <= 1e-12 * max(1.0, abs(found[0]))
     return np.nan if is_0 else error
@@ -129,18 +129,18 @@ def era_standard_errors(
 ) -> EraScores:  # fmt: skip
     """Estimate the standard error of a metric in each era, by its finitely many rows.
 
-    Rows have to be independent, and their order does not matter. Closed forms are of
-    these metrics of scikit-learn, with weights of rows taken for given:
+    Rows have to be independent, and their order does not matter. These metrics of
+    scikit-learn have closed forms, with weights of rows taken as given:
 
     - ``roc_auc_score`` of two classes: DeLong, DeLong, Clarke-Pearson (1988);
     - means of losses, ``std(losses, ddof=1) / sqrt(n)``: log loss, Brier score,
       accuracy, squared, absolute, relative, logarithmic and pinball errors, deviances;
-    - roots of squared errors, R² and the explained variance: the delta method, of the
+    - roots of squared errors, R² and the explained variance: the delta method, from the
       means in them.
 
-    For any other metric, or where parameters change what one of these is, the bootstrap
-    (Efron 1979) draws n of the n sorted rows `n_resamples` times; its standard
-    deviation, times ``sqrt(n / (n - 1))``, is itself uncertain by about
+    For any other metric, or if parameters change one of these, the bootstrap (Efron
+    1979) draws n of the n sorted rows `n_resamples` times; the standard deviation of
+    scores, times ``sqrt(n / (n - 1))``, is itself uncertain by about
     ``1 / sqrt(2 * n_resamples)``, 5 % by default.
 
     Parameters
@@ -150,7 +150,7 @@ def era_standard_errors(
     n_resamples : int, default=200
         Samples of the bootstrap; with 0, errors without a closed form are NaN.
     random_state : int, RandomState instance or None, default=0
-        The seed of the bootstrap; an int gives an era's rows one error in all calls.
+        The seed of the bootstrap; with an int, the same rows always get the same error.
     **metric_params : dict
         Further arguments of the metric.
 
@@ -158,9 +158,9 @@ def era_standard_errors(
     -------
     errors : EraScores
         A mapping of labels to errors; ``errors.scores`` is their array, in the order of
-        :func:`era_scores`. NaN of a single row, of a class that has a single row for
-        the area, where all rows score alike, as in an area or accuracy of 1, and where
-        the metric is not defined: leave such an era out of a forecast.
+        :func:`era_scores`. Errors are NaN for a single row; for the area, if a class
+        has a single row; if all rows score alike, as with an area or accuracy of 1; and
+        if the metric is undefined: leave such an era out of a forecast.
 
     Raises
     ------

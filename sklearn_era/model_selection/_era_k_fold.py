@@ -16,20 +16,20 @@ class EraKFold(SplitsRowsOfEras, StratifiedKFold):
 
     Split k tests on the k-th part of every era, and trains on the others: a
     :class:`~sklearn.model_selection.StratifiedKFold` whose classes are eras.
-    :class:`EraSearchCV` scores each era of a test by itself, and makes of K splits the
-    folds of [1]_, section 5.3.4, with rows of one era each. With ``s_ke`` the score in
-    the k-th fold of era e, and M eras, it takes with ``rule="best"`` the highest ::
+    :class:`EraSearchCV` scores each era of a test by itself. K splits give the folds of
+    [1]_, section 5.3.4, with rows of one era each. With ``s_ke`` the score in fold k of
+    era e, M eras and ``rule="best"``, the search chooses the highest ::
 
         choose_by="mean"     1/M Σ_e 1/K Σ_k s_ke    Env K-folds
         choose_by="worst"    min_e 1/K Σ_k s_ke      Env K-folds Min-Max
 
-    Models know rows of the eras that they are tested in. Where rows to come belong to
-    new eras, leave whole eras out, as by :class:`EraWalkForwardSplit`.
+    Models are trained on other rows of the eras that test them. If future rows are of
+    new eras, leave whole eras out instead, as by :class:`EraWalkForwardSplit`.
 
     Parameters
     ----------
     n_splits : int, default=5
-        K, at least 2. Eras of fewer rows are tested in some of the splits only.
+        K, at least 2. Eras of fewer than K rows are tested in some splits only.
     shuffle : bool, default=False
         Whether to shuffle the rows of each era; else parts are consecutive rows.
     random_state : int, RandomState instance or None, default=None

@@ -47,48 +47,48 @@ def holdout_curve(
 ) -> Bunch:  # fmt: skip
     """Score models in test eras: reverse learning curves, and curves of a parameter.
 
-    Without `param_name`, models are trained on the latest k eras before the test, for
+    Without `param_name`, models are trained on the latest k eras before the test, with
     k = 1, 2, ...: the *reverse learning curve* of [1]_, section 6.1.3, which falls
-    where old eras mislead the model. With a name, they are trained on all other eras:
-    ``param_name="min_samples_per_era"`` is the thesis' knob (6.1.6, 6.1.7) between
-    scores in training and later ones.
+    where old eras mislead the model. With `param_name`, models with different values of
+    this parameter are trained on all other eras. For example, ``min_samples_per_era``
+    trades scores in training for later scores (6.1.6, 6.1.7).
 
     Parameters
     ----------
     estimator : object
-        Any estimator, which is cloned; its ``fit`` gets the eras if it takes them.
+        Any estimator, which is cloned; its ``fit`` gets the eras if it takes eras.
     X, y : array-like of shape (n_samples, n_features) and (n_samples,)
         The rows, of training and of test, and their targets.
     eras : array-like of shape (n_samples,) or str
-        Era of each row, or the name of their column in a data frame.
+        Era of each row, or the name of the column of eras in a data frame.
     test_eras : array-like of shape (n_test_eras,)
         Labels of the eras to score; the last ones for a reverse learning curve.
     param_name : str, default=None
         The parameter to vary; None varies the number of eras to train on.
     param_range : array-like of shape (n_points,), default=None
-        Values of the parameter; for the number of eras, None is all numbers.
+        Values of the parameter, or numbers of eras, for which None takes all.
     scoring : str, callable or None, default=None
         A scorer of the rows of one era at a time, as
         :func:`sklearn.metrics.check_scoring` takes it; None is the estimator's score.
     era_order, n_jobs :
-        As of :class:`EraSearchCV`.
+        As in :class:`EraSearchCV`.
     verbose : int, default=0
-        1 prints a line a fit with the time left, as :class:`EraSearchCV`.
+        1 prints a line per fit with the time left, as in :class:`EraSearchCV`.
 
     Returns
     -------
     result : Bunch
-        With `param_range`; `train_scores` of shape (n_points, 1), the means over the
-        eras trained on; `test_scores` of shape (n_points, n_test_eras), NaN where they
+        With `param_range`; `train_scores` of shape (n_points, 1), the means over
+        training eras; `test_scores` of shape (n_points, n_test_eras), NaN where they
         are undefined; `test_eras`, sorted; and `oldest_eras` of shape (n_points,), the
-        labels of the oldest eras trained on.
+        labels of the oldest training eras.
 
     Raises
     ------
     ValueError
-        If `test_eras` are unknown, or leave no era to train on, or are not the last for
-        a reverse learning curve; if `param_range` is missing, or holds no numbers of
-        eras.
+        If `test_eras` are unknown, leave no era to train on, or are not the last eras
+        for a reverse learning curve; if `param_range` is missing with a `param_name`,
+        or holds other values than numbers of eras without one.
 
     References
     ----------
@@ -170,8 +170,8 @@ def _fit_and_score(
 class HoldoutCurveDisplay(ValidationCurveDisplay):
     """The curve of :func:`holdout_curve`, as scikit-learn draws validation curves.
 
-    It shows the mean over test eras, and a standard deviation on both sides. Everything
-    but `from_estimator` is as in
+    It shows the mean over test eras, and a standard deviation on both sides. Apart from
+    `from_estimator`, all is as in
     :class:`~sklearn.model_selection.ValidationCurveDisplay`.
 
     Examples

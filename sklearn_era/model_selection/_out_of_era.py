@@ -77,8 +77,8 @@ def name_in_fit(estimator: BaseEstimator, argument: str) -> str | None:
 def fit_arguments(
     estimator: BaseEstimator, eras: NDArray[Any], sample_weight: NDArray[Any] | None
 ) -> dict[str, NDArray[Any]]:
-    """Return keyword arguments of a fit: eras, if it takes them, and the weights, if
-    given; raise ValueError if it takes no weights.
+    """Return keyword arguments of a fit: eras if the fit takes eras, and weights if
+    given; raise ValueError if weights are given to a fit that takes none.
     """
     arguments = {}
     if (eras_name := name_in_fit(estimator, "eras")) is not None:
@@ -96,7 +96,7 @@ def fit_arguments(
 
 
 def with_order(estimator: BaseEstimator, era_order: EraOrder) -> Any:
-    """Return a copy with this `era_order` in place of each "auto" and each pair."""
+    """Return a copy with this `era_order` in place of each that is "auto" or a pair."""
     known = clone(estimator)
     names = [
         name
@@ -158,8 +158,8 @@ def check_rows(
     X: Any, y: Any, eras: Any, era_order: Any, name: str, *, axes: bool = False,
     estimator: Any = None,
 ) -> tuple[Any, NDArray[Any], Any, EncodedEras, bool]:  # fmt: skip
-    """Return X without columns of eras, y, the labels as rows can index them, encoded,
-    and whether they are ordered. With `axes`, two columns are times and groups.
+    """Return X without columns of eras, y, the labels of rows, the labels encoded, and
+    whether eras are ordered. With `axes`, two columns are times and groups.
     """
     check_target(y, X, estimator)
     X, y, eras = take_rows(X, y, eras, name)
@@ -169,7 +169,7 @@ def check_rows(
 
 
 def take_rows(X: Any, y: Any, eras: Any, name: str) -> tuple[Any, Any, Any]:
-    """Return X without columns of eras and y, which rows can index, and the eras."""
+    """Return X without columns of eras, y (rows can index both), and the eras."""
     X, eras = take_era_column(X, eras)
     X, y = indexable(X, y)
     warn_of_row_order(eras, X)
@@ -196,7 +196,7 @@ def folds_of_eras(
     horizon: Duration = 1, group: str = "new", tests_half: bool = False,
 ) -> Any:  # fmt: skip
     """Return a splitter of codes of eras into `cv` (or 5) folds, or a list of folds of
-    rows. With `tests_half`, ordered folds test the last half of eras.
+    rows. With `tests_half`, ordered folds test the last half (new groups: quarter).
     """
     n_folds, n_eras = 5 if cv is None else int(cv), eras.labels.size
     if not are_ordered:
@@ -248,8 +248,8 @@ def split_eras(
     groups: Any = None, rows: NDArray[np.intp] | None = None, **folds: Any,
 ) -> list[Any]:  # fmt: skip
     """Return a list of folds, by the splitter `cv` or, if it is a number or None, by
-    `folds_of_eras` with the keywords `folds`. They have only the given `rows`, of eras
-    with weight; a splitter's fold that tests none of these is left out.
+    `folds_of_eras` with the keywords `folds`. Folds have only the given `rows`, of eras
+    with weight; a splitter's fold that tests none of these rows is left out.
     """
     if rows is None:
         rows = np.arange(eras.codes.size)
@@ -327,7 +327,7 @@ def _fit_fold(
     train: NDArray[Any], name: str,
 ) -> Any:  # fmt: skip
     """Return a copy of a model fitted to the rows `train`. Errors name the fold, and
-    keep their type if a message is all they hold.
+    keep their type if they hold only a message.
     """
     try:
         return fit_rows(model, X, y, params, train)

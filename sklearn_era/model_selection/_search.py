@@ -51,19 +51,19 @@ class EraSearchCV(PredictsByEra, SearchByEra):
     """Choose parameters by scores in eras that the model has not seen.
 
     A :class:`~sklearn.model_selection.GridSearchCV` over folds of whole eras, with a
-    rule of its own: the estimator as it is given is the *plain model*, the first
-    candidate, and is left only for what is better beyond chance. With ``s_cj`` the
-    score of candidate c in test era j, and ``d_cj = s_cj - s_0j`` its difference to the
-    plain model, a candidate qualifies where
+    rule of its own: the estimator as given is the *plain model*, the first candidate,
+    and another candidate is chosen only if it is better beyond chance. With ``s_cj``
+    the score of candidate c in test era j, and ``d_cj = s_cj - s_0j`` its difference to
+    the plain model, a candidate qualifies if
 
         mean_j d_cj > standard error of the mean,
 
-    the rule of Breiman et al. (1984, section 3.4.3). Among those that qualify, the best
-    mean over eras is chosen, or the best worst era; without any the plain model is.
-    Eras are no independent draws, and the standard error is the larger one of two:
+    the rule of Breiman et al. (1984, section 3.4.3). Among candidates that qualify, the
+    best mean over eras, or the best worst era, is chosen; if none qualifies, the plain
+    model is. Eras are no independent draws; the standard error is the larger of two:
 
-    - that of the mean of an AR(1) process whose correlation is that of neighbours among
-      the ``d_cj``, where eras are ordered, and else that of independent eras;
+    - for ordered eras, that of the mean of an AR(1) process with the correlation of
+      neighbouring ``d_cj``; for other eras, that of independent eras;
     - that of independent folds, as eras of a fold share a model: with ``dbar_ck`` the
       mean of fold k, ``std_k dbar_ck / sqrt(K)`` if folds have equally many eras.
 
@@ -72,76 +72,76 @@ class EraSearchCV(PredictsByEra, SearchByEra):
     estimator : object
         Any estimator, with the parameters of the plain model.
     param_grid : dict or list of dict
-        Parameters to try in place of the estimator's: of each dict all combinations of
-        its lists.
+        Parameters to try in place of the estimator's: for each dict, all combinations
+        of the values in its lists.
     scoring : str, callable, list, tuple, dict or None, default=None
-        As :class:`~sklearn.model_selection.GridSearchCV` takes it, of the rows of one
-        era at a time. None is the negative squared error, and for classifiers the
-        negative log loss, which eras of any size have; for others their ``score``.
+        As :class:`~sklearn.model_selection.GridSearchCV` takes it, for the rows of one
+        era at a time. None is the negative squared error for regressors, the negative
+        log loss for classifiers with ``predict_proba``, both defined in eras of any
+        size, else ``score``.
     n_jobs : int or None, default=None
-        Fits to run in parallel, of all candidates and folds.
+        The number of fits to run in parallel, of all candidates and folds.
     refit : bool, str or callable, default=True
         Whether to fit the best model to all rows. With several metrics, the name of the
-        one to choose by. A function of `cv_results_` that returns the index of the best
-        takes the place of the rule.
+        metric to choose by. A function of `cv_results_` that returns the index of the
+        best candidate replaces the rule.
     cv : int, splitter, iterable or None, default=3
-        A number of folds of whole eras, 5 for None: of ordered eras later ones are
-        tested, the last half in so many blocks (:class:`EraWalkForwardSplit`), and of
-        others groups (:class:`~sklearn.model_selection.GroupKFold`). A splitter gets
-        the eras as its `groups`, unless `fit` is passed some.
+        The number of folds of whole eras, 5 for None. With ordered eras, folds test
+        blocks of the last half of eras (:class:`EraWalkForwardSplit`); with others,
+        groups of eras (:class:`~sklearn.model_selection.GroupKFold`). A splitter gets
+        the eras as `groups`, unless `groups` are passed to `fit`.
     verbose, pre_dispatch, error_score, return_train_score :
-        As in :class:`~sklearn.model_selection.GridSearchCV`, but that a `verbose` of 1
-        prints lines with the time left, under a bar of rich on a terminal. A candidate
-        whose score is NaN in a fold does not qualify.
+        As in :class:`~sklearn.model_selection.GridSearchCV`, but ``verbose=1`` prints
+        lines and the time left (in a bar, with rich on a terminal). A candidate whose
+        score is NaN in a fold does not qualify.
     gap : int, default=0
-        Eras left out between training and test, where eras are ordered and `cv` is a
-        number: h - 1 of targets that span h eras, as they overlap.
+        Eras left out between training and test, if eras are ordered and `cv` is a
+        number: h - 1 for targets that span h eras, as such targets overlap.
     era_order : {'auto', 'ordered', 'unordered'} or tuple of two, default='auto'
-        Whether eras follow each other, in the order of their labels. By 'auto' numbers,
-        dates and ordered categoricals do, and text that is numbers or dates of one
-        form, such as '0001' or '2024-W07'; other text raises. Groups with numbers for
-        names need 'unordered'. Of two columns, ``("ordered", "unordered")`` are times
-        and groups, whose times are the eras of scores; 'auto' finds out which is which,
-        as :class:`EraSplit` does, and a single word takes combinations for eras.
+        Whether eras follow each other, in the order of their labels. With 'auto',
+        numbers, dates and ordered categoricals do, and so does text of numbers or dates
+        in one form, such as '0001' or '2024-W07'; other text raises an error. Groups
+        with numbers for names need 'unordered'. For two columns, ``("ordered",
+        "unordered")`` is times and groups, and scores are by time; 'auto' finds this
+        out as :class:`EraSplit` does; a single word makes each pair of labels an era.
     choose_by : {'mean', 'worst'}, default='mean'
         Whether the candidates that qualify are ranked by the mean over eras or by the
         worst era.
     rule : {'one_standard_error', 'best'}, default='one_standard_error'
-        What qualifies: see above. With 'best' all candidates of `param_grid` do, and
-        the plain model is none of them, as in scikit-learn's searches.
+        The rule for candidates to qualify: see above. With 'best', all of `param_grid`
+        do, and the plain model is no candidate, as in scikit-learn's searches.
     horizon : int or duration, default=1
-        How much later the rows are that the model is for, in eras or as a duration
-        such as "28D" (see :class:`EraSplit`): folds train on eras so much before those
-        they test.
+        How far ahead the model is to predict, in eras or as a duration such as "28D"
+        (see :class:`EraSplit`). In folds, training eras precede test eras by this much.
     group : {'new', 'known'}, default='new'
         With times and groups, whether the model is for groups that it has not seen, or
-        for groups of training. With 'new', each of `cv` folds leaves out other groups,
+        for groups of training. With 'new', each of `cv` folds leaves other groups out,
         and tests them in the last quarter of the times (half, for conformal intervals).
 
     Attributes
     ----------
     cv_results_ : dict of str to array-like of shape (n_candidates,)
         As :class:`~sklearn.model_selection.GridSearchCV` has it, the plain model first.
-        The score of a fold is the mean over its eras. Of the metric to choose by also
-        ``mean_era_score`` and ``worst_era_score`` over all test eras, ``qualifies``,
-        and ``mean_difference`` and ``se_difference`` to the plain model.
+        The score of a fold is the mean over its eras. For the metric to choose by,
+        there are also ``mean_era_score`` and ``worst_era_score`` over all test eras,
+        ``qualifies``, and ``mean_difference`` and ``se_difference`` to the plain model.
     era_scores_ : ndarray of shape (n_candidates, n_test_eras)
-        Scores by era, the mean of those that several folds test; NaN where they are not
-        defined. With several metrics a dict of such.
+        Scores by era (means over folds, if several test the era), NaN where undefined.
+        With several metrics, a dict of such arrays.
     era_labels_ : ndarray of shape (n_test_eras,)
-        Labels of the eras tested.
+        Labels of the test eras.
     era_order_ : {'ordered', 'unordered'}
-        How eras were taken.
+        Whether eras were taken in the order of their labels.
     best_params_ : dict
-        Parameters of the best candidate, those of the plain model among them.
+        Parameters of the best candidate, which may be the plain model.
     best_estimator_, best_index_, best_score_, scorer_, n_splits_, refit_time_, \
 multimetric_, classes_, n_features_in_, feature_names_in_ :
-        As in :class:`~sklearn.model_selection.GridSearchCV`. Scorers are those of rows
-        of all eras.
+        As in :class:`~sklearn.model_selection.GridSearchCV`. `scorer_` scores rows of
+        all eras at once.
 
     See Also
     --------
-    sklearn_era.auto.AutoEraRegressor : An average, weighted by eras left out.
+    sklearn_era.auto.AutoEraRegressor : An average, weighted by losses in eras left out.
     EraWalkForwardSplit : The folds of ordered eras.
 
     Examples
@@ -211,13 +211,13 @@ multimetric_, classes_, n_features_in_, feature_names_in_ :
         y : array-like of shape (n_samples,), default=None
             Target values.
         eras : array-like of shape (n_samples,) or str
-            Era of each row, or the name of their column in a data frame, which is then
-            no feature; for the search, and for a `fit` that takes eras.
+            Era of each row, or the name of a column of X, which is then no feature. The
+            search uses eras, and passes them to a `fit` that takes eras.
         **params : dict of str to object
-            For `fit`, scorers and splitter, as metadata are routed. Without routing,
-            `groups` goes to the splitter, all else to `fit`, and `sample_weight` to
-            scorers, too: eras without weight are not tested. Eras and weights of a
-            pipeline go to its last step.
+            Metadata for `fit`, scorers and splitter, by scikit-learn's routing. Without
+            routing, `groups` goes to the splitter, all else to `fit`, and
+            `sample_weight` also to scorers; eras without weight are not tested. The
+            last step of a pipeline gets eras and weights.
 
         Returns
         -------
@@ -228,17 +228,17 @@ multimetric_, classes_, n_features_in_, feature_names_in_ :
         ------
         ValueError
             If `eras` is missing, has the wrong length or no known order, or too few
-            labels for `cv` folds; if `fit` takes no weights and there are some; if all
-            fits fail, or a fit of the plain model does.
+            labels for `cv` folds; if weights are passed to a `fit` that takes none; if
+            all fits fail, or a fit of the plain model fails.
         TypeError
-            If `X` is a `BinnedDataset`, which cannot be taken apart by rows.
+            If `X` is a `BinnedDataset`, which cannot be split by rows.
 
         Warns
         -----
         UserWarning
-            If a candidate cannot be fitted; if eras are text whose order is guessed;
-            if columns have no value in rows that a fold trains on (in all rows, where
-            other processes fit the folds).
+            If a candidate cannot be fitted; if eras are text whose order is guessed; if
+            a column has no value in the training rows of a fold (in all rows, if other
+            processes fit the folds).
         """
         self._validate_params()
         check_divisible(X, "EraSearchCV")
@@ -279,7 +279,7 @@ multimetric_, classes_, n_features_in_, feature_names_in_ :
     predict = _of_best("predict", "targets or classes")
     predict_proba = _of_best("predict_proba", "the probabilities of classes")
     decision_function = _of_best(
-        "decision_function", "values whose signs or order are the classes"
+        "decision_function", "scores whose sign or largest one gives the class"
     )
 
     def _ask(self, method: str, X: Table, eras: Eras | None) -> Any:
@@ -296,8 +296,8 @@ multimetric_, classes_, n_features_in_, feature_names_in_ :
         X : array-like of shape (n_samples, n_features)
             The input samples.
         y, eras : array-like of shape (n_samples,), default=None
-            Their targets; eras are for a model with intercepts of eras, or a scorer
-            that asks for eras.
+            Targets and eras of the rows; eras are used by a model with intercepts of
+            eras, or a scorer that asks for eras.
         **params : dict of str to object
             Other arguments of the scorer, with metadata routing.
 

@@ -15,8 +15,8 @@ from .._typing import Axes
 class EraSearchDisplay:
     """Differences of a search's candidates to the plain model, with their errors.
 
-    The plain model is a search's first candidate, with which it compares the others.
-    Make the display with `from_search`, or of differences that are at hand.
+    The plain model is a search's first candidate, with which the search compares all
+    others. Make the display with `from_search`, or from known differences.
 
     Parameters
     ----------
@@ -31,7 +31,7 @@ class EraSearchDisplay:
     Attributes
     ----------
     errorbar_, ax_, figure_ : matplotlib ErrorbarContainer, Axes and Figure
-        The means with two standard errors on both sides, and where they are.
+        The means with two standard errors on both sides, the axes and the figure.
 
     Raises
     ------
@@ -111,7 +111,7 @@ class EraSearchDisplay:
         Parameters
         ----------
         search : EraSearchCV, AutoEraRegressor or AutoEraClassifier
-            A search that is fitted.
+            A fitted search, or a fitted average of models.
         ax, **kwargs :
             Passed to :meth:`plot`.
 

@@ -1,4 +1,4 @@
-"""Standard errors of a mean over eras that folds test, which share models."""
+"""Standard errors of a mean over test eras, where eras of a fold share a model."""
 
 import warnings
 from typing import Any
@@ -12,9 +12,9 @@ from ..metrics._mean_errors import error_of_neighbours, mean_and_error
 def mean_and_safe_error(
     differences: NDArray[np.float64], are_ordered: bool
 ) -> tuple[Any, Any]:
-    """Return means over eras of differences (..., n_folds, n_eras), NaN in eras that a
-    fold does not test, and the larger of two standard errors: of neighbours that are
-    related, where eras are ordered, and of eras of a fold, which share a model.
+    """Return means over eras of `differences`, of shape (..., n_folds, n_eras) with NaN
+    in eras that a fold does not test, and the larger of two standard errors: for
+    related neighbours (of ordered eras), and for eras of a fold, which share a model.
     """
     by_era = mean_over_folds(differences)
     mean, error = mean_and_error(by_era)
@@ -25,15 +25,15 @@ def mean_and_safe_error(
 
 
 def mean_over_folds(scores: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return each era's score: its mean over folds that test it, mostly one fold."""
+    """Return each era's score, the mean over folds that test the era (mostly one)."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of an era without a score
         return np.nanmean(scores, axis=-2)
 
 
 def _error_of_folds(differences: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return the standard error of a mean of terms that depend on each other within
-    folds alone (of the mean of equally large folds' means); NaN for one fold.
+    """Return the standard error of a mean of terms that depend on each other only
+    within folds (for folds of equal size, of the mean of fold means); NaN for one fold.
     """
     is_known = np.isfinite(differences)
     n_known = np.maximum(is_known.sum(axis=(-2, -1)), 1)

@@ -1,4 +1,4 @@
-"""Scorers of a search that score era by era, and the table of the scores."""
+"""Scorers of a search, which score era by era, and the table of scores."""
 
 import warnings
 from collections.abc import Callable, Iterator, Sequence
@@ -126,7 +126,7 @@ class ScorerByEra:
 
 def score_era(scorer: Any, model: Any, X: Any, *y: Any, **params: Any) -> Any:
     """Return the scorer's score of an era's rows; NaN, with a warning, for a metric of
-    the positive class without a row of it.
+    the positive class if no row is of that class.
     """
     if y and isinstance(scorer, _Scorer):
         classes, weights = getattr(model, "classes_", ()), params.get("sample_weight")
@@ -139,8 +139,8 @@ def score_era(scorer: Any, model: Any, X: Any, *y: Any, **params: Any) -> Any:
 def _asked_once(
     model: BaseEstimator, X: Table, parts: Sequence[NDArray[np.intp]]
 ) -> Iterator[tuple[NDArray[np.intp], Any, Any]]:
-    """Yield each part (indices of rows), a stand-in for the model, which looks the part
-    up in predictions of all of X that the model makes once, and the part's rows of X.
+    """Yield each part (indices of rows), a stand-in for the model, and the part's rows
+    of X. The stand-in takes the part's predictions from those of all of X, made once.
     """
     known: dict[str, Any] = {}
     for part in parts:
@@ -178,9 +178,9 @@ def prediction(
         X : {rows} of shape (n_samples, n_features)
             The input samples.
         eras : {rows} of shape (n_samples,), default=None
-            Eras of the rows, for intercepts of eras, and transformers by era: labels,
-            or what ``fit`` takes. None takes the eras in the columns that ``fit``
-            named, for models of known groups and transformers.
+            Eras of the rows: labels, or names of columns as in ``fit``. Intercepts of
+            eras and transformers by era use them. None takes the columns that ``fit``
+            named, if the model is for known groups or has such transformers.
 
         Returns
         -------
@@ -254,8 +254,8 @@ def warn_of_undefined(scores: Sequence[Any], labels: NDArray[Any], name: str) ->
 def tabulate(
     scores: Sequence[Any], n_folds: int
 ) -> tuple[NDArray[np.float64], NDArray[np.integer]]:
-    """Return a table of scores, (n_candidates, n_folds, n_eras), and the codes of its
-    eras. If a fit failed, each era that its fold tests has the score for failures.
+    """Return a table of scores, of shape (n_candidates, n_folds, n_eras), and the codes
+    of its eras. A failed fit has the score for failures in each era of its fold.
     """
     known = [score for score in scores if isinstance(score, EraMean)]
     codes = np.unique(np.concatenate([[], *(x.codes for x in known)])).astype(np.intp)

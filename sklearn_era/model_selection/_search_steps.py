@@ -65,7 +65,7 @@ class SearchByEra(GridSearchCV):
             self.verbose = verbose
 
     def _check_eras(self, eras: Any, X: Any) -> Any:
-        """Return checked labels of eras; set `era_order_`, and `_eras`, encoded."""
+        """Return checked labels of eras; set `era_order_`, and the encoded `_eras`."""
         name = "EraSearchCV"
         labels, encoded, is_ordered = read_known(eras, X, self.era_order, name)
         self._eras = encoded
@@ -86,8 +86,8 @@ class SearchByEra(GridSearchCV):
         return self.cv is None or isinstance(self.cv, Integral)
 
     def _get_routed_params_for_fit(self, params: dict[str, Any]) -> Any:
-        """Return what scikit-learn passes to fits, splitter and scorer, with eras added
-        where they are taken; set `cv` to folds of eras if it is a number.
+        """Return arguments of fits, splitter and scorer, with eras added where they are
+        taken; set `cv` to a list of folds of eras if it is a number or None.
         """
         eras, is_routed = params["eras"], _routing_enabled()
         weights = params.get("sample_weight")
@@ -145,7 +145,7 @@ class SearchByEra(GridSearchCV):
         return get_scorer("neg_mean_squared_error") if is_regression else None
 
     def _with_plain(self) -> Any:
-        """Return the grid with the plain model, the estimator's own values, first."""
+        """Return the grid, with the plain model (the estimator's values) put first."""
         grid = self.param_grid
         grids = [grid] if isinstance(grid, Mapping) else list(grid)
         own, tried = self.estimator.get_params(), set().union(*grids)
@@ -195,8 +195,8 @@ class SearchByEra(GridSearchCV):
     def _select_best_index(
         self, refit: bool | str | Callable[..., Any], refit_metric: str, results: Any
     ) -> int:
-        """Return the best candidate's index, by `refit` if it is callable or else by
-        the rule; raise ValueError if too many fits failed.
+        """Return the best candidate's index, by `refit` if callable, else by the rule.
+        Raise ValueError unless all folds score the plain model (for 'best', any).
         """
         if callable(refit):
             return super()._select_best_index(refit, refit_metric, results)
@@ -223,7 +223,7 @@ class SearchByEra(GridSearchCV):
         return int(np.argmax(np.where(results["qualifies"], scores, -np.inf)))
 
     def _lacks(self, codes: NDArray[Any]) -> str:
-        """Return a phrase on the classes that some of these eras lack."""
+        """Return a clause for an error: the classes that some of these eras lack."""
         if not is_classifier(self.estimator):
             return ""
         targets, eras = np.asarray(self._targets), self._eras.codes

@@ -46,11 +46,10 @@ class EraSplit(BaseCrossValidator):
 
     A model of shops and weeks may be asked four questions: about shops that it knows or
     new ones, in the next week or later. With two columns of labels, times and groups,
-    each split trains on the earlier eras of some groups, and tests on later eras, of
-    the other groups (``group="new"``) or of the same ones (``group="known"``), which
-    have rows in training. `horizon` says how much later. With three groups, 8 eras and
-    ``n_splits=2, n_group_folds=3, test_size=2, horizon=2``, the second three splits
-    are ::
+    each split trains on earlier eras of some groups, and tests on later eras of other
+    groups (``group="new"``) or of the same ones (``group="known"``), which have rows in
+    training. `horizon` is how much later. With 3 groups, 8 eras and ``n_splits=2,
+    n_group_folds=3, test_size=2, horizon=2``, the last three splits are ::
 
         era     0 1 2 3 4 5 6 7    era     0 1 2 3 4 5 6 7    era     0 1 2 3 4 5 6 7
         shop a  . . . . . . T T    shop a  # # # # # - . .    shop a  # # # # # - . .
@@ -60,11 +59,11 @@ class EraSplit(BaseCrossValidator):
         # train   - left out by time   T test, with group="new"   . not used
 
     ``group="known"`` trains on the same rows, and tests on the last two eras of the
-    other shops. No split trains on an era of the test or after it, nor on a group that
-    is left out.
+    shops in training. No split trains on an era of the test or after it, nor on a group
+    that is left out.
 
-    With one column, splits are by this axis alone: by times those of
-    :class:`EraWalkForwardSplit`, by groups those of scikit-learn's
+    With one column, splits are by this column alone: by times as in
+    :class:`EraWalkForwardSplit`, by groups as in scikit-learn's
     :class:`~sklearn.model_selection.GroupKFold`.
 
     Parameters
@@ -79,25 +78,25 @@ class EraSplit(BaseCrossValidator):
     group : {'new', 'known'}, default='new'
         With two columns, whether to test on groups left out or on groups of training.
     test_size : int or duration, default=None
-        Eras in each test block. By default as many as leave the first block as many
-        before it, less `horizon`, `gap` and `purge` where these are numbers of eras.
+        Eras in each test block. By default, so many that the first split trains on at
+        least as many eras, if `horizon`, `gap` and `purge` are numbers of eras.
     max_train_size : int or duration, default=None
-        Most eras to train on: the last ones. None: all.
+        The most eras to train on, the last ones; None takes all.
     horizon : int or duration, default=1
-        How many eras ahead is predicted: the last era that is known lies so far before
-        a test block, of which 1 is the next era.
+        How many eras ahead models predict: the distance from the last known era to the
+        first era of a test block, 1 for the next era.
     gap : int or duration, default=0
-        Eras before the last known one whose rows arrive too late.
+        The number of last known eras whose rows arrive too late to train on.
     purge : int or duration, default=0
-        Eras before these whose targets are not complete: h - 1 for targets that span h
-        eras.
+        The number of eras before the gap whose targets are not complete: h - 1 for
+        targets that span h eras.
     era_order : {'auto', 'ordered', 'unordered'} or tuple of two, default='auto'
-        How the order of eras is known. Of two columns, ``("ordered", "unordered")`` are
-        times before groups, and ``("unordered", "ordered")`` groups before times. With
-        'auto', dates, and text of dates, are times before numbers, durations and
-        ordered categoricals; these before numbers in text; and these before other text
-        and booleans. Columns of the same kind raise. One column is as in
-        :class:`EraSearchCV`, and one of names of groups needs 'unordered'.
+        How the order of eras is known. For two columns, ``("ordered", "unordered")`` is
+        times first, and ``("unordered", "ordered")`` is groups first. With 'auto',
+        times are the column whose kind comes first in this list: dates and text of
+        dates; numbers, durations and ordered categoricals; numbers in text; other text
+        and booleans. Two columns of one kind raise an error. One column is read as in
+        :class:`EraSearchCV`, and needs 'unordered' for names of groups.
 
     Attributes
     ----------
@@ -114,12 +113,12 @@ class EraSplit(BaseCrossValidator):
 
     Notes
     -----
-    A number counts the eras that occur. A duration is a text such as "28D" or "4 weeks"
-    (weeks, days, hours, minutes or seconds), a ``timedelta`` or a ``timedelta64``, for
-    labels that are dates, or numbers and text that hold dates: of an era at time t, a
-    `horizon`, `gap` or `purge` of d leads to the last era at t - d or before, a
-    `max_train_size` keeps the eras after t - d, and test blocks are the intervals of
-    length `test_size` that end with the last era.
+    A number counts the eras that occur in the data. A duration is a text such as "28D"
+    or "4 weeks" (weeks, days, hours, minutes or seconds), a ``timedelta`` or a
+    ``timedelta64``, for labels that are dates, or numbers and text that hold dates: for
+    an era at time t, a `horizon`, `gap` or `purge` of d leads to the last era at t - d
+    or before, a `max_train_size` keeps the eras after t - d, and test blocks are the
+    intervals of length `test_size` that end with the last era.
 
     Examples
     --------
@@ -206,8 +205,8 @@ class EraSplit(BaseCrossValidator):
         Yields
         ------
         train, test : ndarray of shape (n_train,) and (n_test,), dtype=intp
-            Rows to train and to test on, ascending; by both axes, all folds of groups
-            of the first block in time, then of the next.
+            Rows to train and to test on, ascending. With two columns, all folds of
+            groups of the first block in time come first, then those of the next block.
 
         Raises
         ------
@@ -331,8 +330,8 @@ class EraSplit(BaseCrossValidator):
 
 
 def steps_of(horizon: Any, labels: Labels, name: str = "horizon") -> int:
-    """Return a horizon as a number of eras; a duration counts in median steps of
-    labels, rounded up.
+    """Return a horizon as a number of eras; a duration is divided by the median step of
+    labels, and rounded up.
     """
     if not isinstance(horizon, _TIMES):
         return int(horizon)
@@ -341,7 +340,7 @@ def steps_of(horizon: Any, labels: Labels, name: str = "horizon") -> int:
 
 
 def _length_of(size: Any, name: str) -> int:
-    """Return a number of eras as it is, a duration in nanoseconds, both checked."""
+    """Return a number of eras as it is, or a duration in nanoseconds; check both."""
     if not isinstance(size, _TIMES):
         return int(size)
     length = -1

@@ -21,7 +21,7 @@ _GAP = "gap, which is purge and embargo together"
 
 
 class SplitsRowsOfEras:
-    """A splitter whose `groups` are eras, of which `_splits` makes the splits."""
+    """A splitter whose `groups` are eras; subclasses make the splits in `_splits`."""
 
     _splits: Any
     # As in scikit-learn's own splitters of groups.
@@ -35,7 +35,7 @@ class SplitsRowsOfEras:
         Parameters
         ----------
         X, y : array-like of shape (n_samples, n_features) and (n_samples,)
-            The rows, of which only the number matters, and what is ignored.
+            The rows, of which only the number matters; `y` is ignored.
         groups : array-like of shape (n_samples,)
             Era of each row: any label that `np.unique` sorts. Rows may be in any order.
 
@@ -48,13 +48,13 @@ class SplitsRowsOfEras:
         ------
         ValueError
             If `groups` is missing, does not label the rows of `X`, has too few eras or
-            rows of an era, or lacks an order that matters.
+            rows per era, or has no order although splits depend on it.
 
         Warns
         -----
         UserWarning
-            If the order of texts matters, which are read as numbers or dates of one
-            form.
+            If splits depend on the order of labels that are text, which is read as
+            numbers or dates of one form.
         """
         if groups is None:
             raise ValueError(
@@ -81,13 +81,13 @@ class EraWalkForwardSplit(SplitsRowsOfEras, TimeSeriesSplit):
 
         # train   - gap   T test   . not used
 
-    Leave a gap where targets span several eras: those of the last eras before the test
-    overlap the test's own, and a model trained on them has been shown part of what it
-    is to predict. Targets that span h eras need ``gap=h - 1``, more where eras resemble
-    their neighbours beyond what targets share, or where targets become known late. What
-    others call a purge and an embargo [1]_ both stand before the test here, as every
-    training era precedes its test: the gap is their sum. A later split does train on
-    past test blocks and on the eras after them, as one would have done at that time.
+    Leave a gap if targets span several eras: targets of the last eras before the test
+    overlap those of the test, and a model trained on these eras knows part of the
+    answers. Targets that span h eras need ``gap=h - 1``, and more if neighbouring eras
+    resemble each other in other ways, or if targets become known late. The gap is the
+    sum of the purge and the embargo of [1]_, both of which precede the test here, as
+    every training era does. Later splits train on past test blocks and on the eras
+    after these, as would have been possible at that time.
 
     All sizes are numbers of eras, not of rows. Only eras that occur are counted: with
     weeks missing, a gap of 8 eras is longer than 8 weeks.
@@ -97,7 +97,7 @@ class EraWalkForwardSplit(SplitsRowsOfEras, TimeSeriesSplit):
     n_splits : int, default=5
         Number of splits; at least 1.
     max_train_size : int, default=None
-        Most eras to train on in each split: the last ones before the gap. None: all.
+        The most eras to train on in a split, the last before the gap; None takes all.
     test_size : int, default=None
         Eras in each test block. By default ``(n_eras - gap) // (n_splits + 1)``: the
         first split has at least this many eras to train on.
@@ -106,8 +106,8 @@ class EraWalkForwardSplit(SplitsRowsOfEras, TimeSeriesSplit):
     era_order : {'auto', 'ordered'}, default='auto'
         How the order of eras is known. With 'auto', numbers, dates, periods and ordered
         categoricals follow each other, and so does text that is numbers or dates of one
-        form (``"0001"``, ``"2024-01"``, ``"2024-W07"``); other text raises. With
-        'ordered' it is taken in the order of the text.
+        form (``"0001"``, ``"2024-01"``, ``"2024-W07"``); other text raises an error.
+        With 'ordered', other text is taken in its sorted order.
 
     See Also
     --------

@@ -23,7 +23,7 @@ class Rule:
     last: Conjunction = frozenset()  # the one that *and* refines
 
     def refined(self, condition: BinsOfColumn, is_union: bool) -> "Rule":
-        """Return a rule: this rule and a condition, joined by *or* if `is_union`."""
+        """Return this rule and `condition`, by *or* if `is_union`, else by *and*."""
         if is_union:
             return Rule(self.others | {self.last}, frozenset([condition]))
         column, bins = condition
@@ -33,7 +33,7 @@ class Rule:
 
     @property
     def conjunctions(self) -> frozenset[Conjunction]:
-        """Return all conjunctions; rules are equal if their conjunctions are."""
+        """Return all conjunctions; rules with the same ones cover the same rows."""
         return self.others | {self.last}
 
     @property
@@ -49,7 +49,7 @@ class Rule:
 def covered_by_any(
     X_binned: NDArray[np.uint8], conjunctions: frozenset[Conjunction]
 ) -> NDArray[np.bool_]:
-    """Return the mask of rows that meet one of the conjunctions at least."""
+    """Return the mask of rows that meet at least one of the conjunctions."""
     covered = np.zeros(X_binned.shape[0], dtype=bool)
     for conjunction in conjunctions:
         covered |= is_covered(X_binned, conjunction)
@@ -71,8 +71,8 @@ class Round:
 
 @dataclass(frozen=True)
 class BeamSearch:
-    """Finds the best rule, level by level from the `width` best rules. Ties go to fewer
-    conditions, then to lower columns and bins.
+    """Finds the best rule by adding conditions, one at a time, to the `width` best
+    rules. Ties go to fewer conditions, then to lower columns and bins.
     """
 
     X_binned: NDArray[np.uint8]
@@ -116,8 +116,8 @@ class BeamSearch:
     def _measure(
         self, rule: Rule, this_round: Round
     ) -> Iterator[tuple[bool, NDArray[np.float64]]]:
-        """Yield, for *and* and then perhaps *or*, `is_union` and the qualities of the
-        refinements: the rule with each possible condition added.
+        """Yield `is_union` and the qualities of all refinements (the rule with one
+        condition added): first by *and*, then, if rules may be disjunctions, by *or*.
         """
         penalties = this_round.column_penalties.copy()
         penalties[rule.columns] = 0.0
@@ -150,8 +150,8 @@ class BeamSearch:
     def _sums_of(
         self, staying: NDArray[np.bool_] | None, this_round: Round
     ) -> tuple[Any, NDArray[np.float64]]:
-        """Return the weights, curvatures and number of rows that stay covered, and the
-        sums of their moments (see `VarianceTerm.start_round`) by group.
+        """Return the sums over rows that stay covered: weights by class, curvatures and
+        the number of rows; and, by group, moments (see `VarianceTerm.start_round`).
         """
         if staying is None:
             n_groups = self.variance.is_positive.size if self.variance else 0

@@ -14,7 +14,7 @@ from ._refinements import newton_step
 def quality_scales(
     quality: str, m: float, positive: float, negative: float
 ) -> tuple[bool, float, float]:
-    """Return the last arguments of `start_round`, which depend on `quality`."""
+    """Return the arguments of a counter's `start_round` that depend on `quality`."""
     if quality == "youden":
         return True, positive, negative
     if quality == "laplace":
@@ -32,8 +32,8 @@ def boost_rules(
     (2025).
 
     The scores on either side of a rule (1 if covered, else -1) move by a Newton step.
-    Half the steps' difference goes to the coefficient, half their sum to the intercept,
-    which the paper lacks: small rules would mostly move the rows they do not cover.
+    Half the steps' difference goes to the coefficient, half their sum to an intercept.
+    Without one, as in the paper, small rules would mostly move rows they do not cover.
     """
     scores = np.zeros(is_positive.size)
     intercept = 0.0

@@ -98,8 +98,8 @@ def is_covered(
 
 
 def _number_text(number: float) -> str:
-    """Return a number as text, to 6 significant digits; to 15 from a million on, as
-    timestamps need.
+    """Return a number as text, to 6 significant digits; from a million on, to 15
+    digits, as timestamps need.
     """
     return f"{number:.6g}" if abs(number) < 1e6 else f"{number:.15g}"
 

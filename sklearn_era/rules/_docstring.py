@@ -40,9 +40,9 @@ RULE_ENSEMBLE = """An ensemble of decision rules, with penalties for shortcuts.
     m : float, default=2.0
         The weight of the prior of ``quality="m_estimate"``, in rows.
     learning_rate : float, default=0.3
-        The factor, 2 at most, of Newton's steps for the log loss: one step for the rows
-        covered, and one for all others. 1.0 learns fastest, but overfits few or noisy
-        rows.
+        The factor of Newton's steps for the log loss, which are limited to 2: one step
+        for the rows covered, and one for all others. 1.0 learns fastest, but overfits
+        few or noisy rows.
     l2_regularization : float, default=0.0
         Added to the denominator of steps, a sum of second derivatives.
     min_samples_rule : int, default=1
@@ -59,35 +59,35 @@ default='from_dtype'
         are ``= category`` or ``!= category``; of more than 255 categories, the rarest
         count as one.
     feature_penalty : array-like of shape (n_features,) or dict, default=None
-        mu of each column, at least 0, or of some by name or index, for example by
-        :func:`sklearn_era.causal.feature_penalties`. A rule's quality loses
-        ``feature_penalty_scale * sum_s beta_s`` over its columns, with ``beta_s =
-        max(0, min(1, mu_s + N(0, feature_penalty_noise^2)))``, drawn in each round, and
-        0 where mu is 0.
+        The penalty mu of each column, at least 0, or a dict of mu by name or index, for
+        example by :func:`sklearn_era.causal.feature_penalties`. A rule's quality loses
+        ``feature_penalty_scale * sum_s beta_s`` over its columns, with
+        ``beta_s = max(0, min(1, mu_s + N(0, feature_penalty_noise^2)))``, drawn in each
+        round, and 0 where mu is 0.
     feature_penalty_scale : float, default=1.0
-        lambda of the penalty on columns. From 1 on, rules of 'youden' never have a
-        column whose mu is above 1 by more than the noise.
+        The factor lambda of the penalty on columns. With 1 or more, rules of 'youden'
+        never have a column whose mu exceeds 1 by more than the noise.
     feature_penalty_noise : float, default=0.1
         The standard deviation of the noise; 0 for none.
     variance_penalty : float, default=0.0
-        lambda of the variance term; a rule's quality loses lambda times ::
+        The factor lambda of the variance term; a rule's quality loses lambda times ::
 
             C = mean over groups of Var(v within the group) ^ variance_power
 
-        after the rule has been added, equation 6 of [1]_. A group is the rows of a
+        computed after the rule is added, equation 6 of [1]_. A group is the rows of a
         class with the same label, see `groups` in ``fit``. The effect is that of a
-        single step, and decreases with `learning_rate`.
+        single step, and is smaller with a lower `learning_rate`.
     variance_of : {'loss', 'score', 'probability'}, default='loss'
         The variable v: the exponential loss ``exp(-y F)`` with y in {-1, 1}, the score
         F, or ``1 / (1 + exp(-F))``, as in appendix B of [1]_, which takes many times as
-        long: a pass over the rows for each rule that is tried.
+        long, with a pass over the rows for each rule tried.
     variance_power : float, default=1.0
         The exponent nu: 0.5 for standard deviations.
     n_jobs : int, default=None
         The most threads, by default OpenMP's number. Results do not depend on it.
     random_state : int, RandomState instance or None, default=None
-        Seed of the noise of `feature_penalty`, and of the 200,000 rows that larger data
-        estimate quantiles from.
+        Seed of the noise of `feature_penalty`, and of the draw of 200,000 rows to
+        estimate quantiles from, if there are more rows.
 
     Attributes
     ----------
@@ -108,11 +108,11 @@ default='from_dtype'
 
     Notes
     -----
-    The paper does not specify the weights by residuals, the steps, the intercept, and
-    ties (here: fewer conditions first, then lower columns and bins). Its quality is
+    The paper does not specify weights by residuals, steps, an intercept or ties (here:
+    fewer conditions first, then lower columns and bins). The paper's quality is
     'laplace' or 'm_estimate', with which rules of few rows come first, and true
-    positive rates are far below its tables; 'youden', the limit of large m, has the
-    rates of the tables. Its bins are ``binning="uniform", n_bins=8``.
+    positive rates are far below the paper's tables; 'youden', the limit of large m, has
+    the rates of the tables. The paper's bins are ``binning="uniform", n_bins=8``.
 
     Missing values are on neither side of a threshold, and no category; where training
     values are missing, rules may have the condition ``is missing``. Categories unknown

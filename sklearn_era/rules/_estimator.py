@@ -102,13 +102,13 @@ class RuleEnsembleClassifier(
         sample_weight : array-like of shape (n_samples,), default=None
             The weights of the rows. Rows of weight 0 are ignored.
         eras : array-like of shape (n_samples,), str or list of str, default=None
-            Era of each row, for the rates by era in `rules_`, and the default of
-            `groups`; or the name or names of columns of X, which are then no features.
+            Era of each row, or the name or names of columns of X, which are then no
+            features. Eras give rates by era in `rules_`, and are the default `groups`.
         groups : array-like of shape (n_samples,) or str, default=None
             With a `variance_penalty`: labels of rows that should be treated alike, such
             as the digit in an image of any colour; or the name of a column of X with
-            them, which stays a feature. By default the eras, although a shortcut that
-            is constant within eras goes unnoticed.
+            such labels, which stays a feature. None takes the eras, although a shortcut
+            that is constant within eras then goes unnoticed.
 
         Returns
         -------
@@ -236,7 +236,7 @@ class RuleEnsembleClassifier(
     def _draw_penalties(
         self, penalties: NDArray[np.float64], rng: np.random.RandomState
     ) -> NDArray[np.float64]:
-        """Return a round's penalties at random: Du et al. (2025), III-B, soft mask."""
+        """Return a round's random penalties: soft mask of Du et al. (2025), III-B."""
         drawn = penalties.copy()
         variant = np.flatnonzero(penalties)
         if variant.size and self.feature_penalty_noise > 0:

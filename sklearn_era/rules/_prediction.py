@@ -62,7 +62,7 @@ class RulePredictionMixin(BaseEstimator):
     def _columns_of(
         self, X: Table, *, reset: bool
     ) -> tuple[NDArray[np.float64], list[NDArray[np.float64] | None]]:
-        """Return X as numbers, categories as codes, with columns in the order of X."""
+        """Return numbers for X, in its column order, and known categories by column."""
         X = X if reset else without_era_column(self, X)
         found: Any = self._preprocess_X(X, reset=reset)
         values, known_categories = found if reset else (found, [])
@@ -109,7 +109,7 @@ class RulePredictionMixin(BaseEstimator):
 
     @predicts(
         "Predict the probability of each class.",
-        f"{PROBABILITIES[:-1]}: ``sigmoid(F)``; of more than two, over their sum.",
+        f"{PROBABILITIES[:-1]}: ``sigmoid(F)``, scaled to add up to 1.",
     )
     def predict_proba(self, X: Table) -> NDArray[np.float64]:
         scores = self.decision_function(X)
@@ -120,7 +120,7 @@ class RulePredictionMixin(BaseEstimator):
 
     @predicts(
         "Predict the class of rows.",
-        CLASSES.format("class with the largest score; of two, the second if F > 0"),
+        CLASSES.format("class of largest score; of two classes, the second if F > 0"),
     )
     def predict(self, X: Table) -> NDArray[Any]:
         scores = self.decision_function(X)
@@ -135,30 +135,30 @@ class RulePredictionMixin(BaseEstimator):
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
-        y : array-like of shape (n_samples,)
+        X, y : array-like of shape (n_samples, n_features), and of shape (n_samples,)
+            The rows, and their classes.
         sample_weight : array-like of shape (n_samples,), default=None
+            Weights of the rows.
         eras : array-like of shape (n_samples,) or str, default=None
-            The rows, their classes and weights, and their eras, for rates by era, or
-            the name of their column in X.
+            Era of each row, or the name of the column of eras in X, for rates by era.
         as_frame : bool, default=False
-            Whether to return a data frame, with a row a rule.
+            Whether to return a data frame, with a row for each rule.
 
         Returns
         -------
         table : :class:`~sklearn.utils.Bunch` or DataFrame
-            Rules with the largest coefficients come first, class by class.
+            Class by class, rules with the largest coefficients come first.
 
             text, class_label : ndarray of shape (n_rules,)
                 The text of each rule, and its class; of two classes, the second.
             coefficient, coverage : ndarray of shape (n_rules,)
-                In log-odds; and the share of all rows that it covers.
+                In log-odds; and the share of all rows that the rule covers.
             tpr, fpr : ndarray of shape (n_rules,)
-                The share of its class's rows, and of all others, that it covers; NaN if
-                there are no such rows.
+                The share of the class's rows, and of all other rows, that the rule
+                covers; NaN if there are no such rows.
             tpr_by_era, fpr_by_era : ndarray of shape (n_rules, n_eras)
-                The same in each era, if there are eras. In a data frame, columns "tpr
-                A" and "fpr A" of an era A.
+                The same shares in each era, if eras are passed. A data frame has
+                columns such as "tpr A" and "fpr A" for an era A.
             era_labels : ndarray of shape (n_eras,)
                 The sorted labels of eras.
 
@@ -191,7 +191,7 @@ def rate_rules(
     rules: Sequence[WeightedRule], X_binned: NDArray[np.uint8], y: NDArray[np.intp],
     classes: NDArray[Any], sample_weight: NDArray[np.float64], eras: EncodedEras | None,
 ) -> Bunch:  # fmt: skip
-    """Return the columns of `rule_table`; `y` holds each row's index of its class."""
+    """Return the columns of `rule_table`; `y` holds the index of each row's class."""
     class_index = np.array([rule.class_index for rule in rules], dtype=np.intp)
     codes = np.zeros(y.size, np.intp) if eras is None else eras.codes.astype(np.intp)
     shape = 1 if eras is None else eras.labels.size, classes.size

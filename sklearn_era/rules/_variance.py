@@ -15,8 +15,8 @@ def make_term(
     labels: NDArray[Any], is_positive: NDArray[np.bool_], class_label: object,
     *term: Any,
 ) -> "VarianceTerm":  # fmt: skip
-    """Return the variance term of groups by label and class; raise ValueError if a
-    group is a single row.
+    """Return a `VarianceTerm` whose groups are the rows of one label and class; raise
+    ValueError if a group has a single row.
     """
     encoded = encode_eras(labels)
     pairs = 2 * encoded.codes.astype(np.int64) + is_positive
@@ -36,11 +36,11 @@ def make_term(
 @dataclass(frozen=True)
 class VarianceTerm:
     """The term C of the loss, the mean over groups of ``Var(v in the group) ** power``:
-    section III-C of Du et al. (2025). By `of`, v is the loss ``exp(-y F)``, the score F
-    or the probability, F's sigmoid. A new rule adds one step to F where it covers rows,
-    and another elsewhere; so it multiplies ``exp(-y F)`` by two factors (equation 5).
-    New variances follow from sums over the covered rows; for the sigmoid, they take a
-    pass over all rows.
+    section III-C of Du et al. (2025). By the field `of`, v is the loss ``exp(-y F)``,
+    the score F or the probability, F's sigmoid. A new rule adds one step to F where it
+    covers rows, and another elsewhere, so that ``exp(-y F)`` is multiplied by two
+    factors (equation 5). New variances follow from sums over the covered rows; those of
+    probabilities take a pass over all rows.
     """
 
     groups: NDArray[np.int32]  # (n_samples,): of the same class and label, (Y, ID)
@@ -62,9 +62,9 @@ class VarianceTerm:
         sample_weight: NDArray[np.float64], residuals: NDArray[np.float64],
         **steps: float,
     ) -> NDArray[np.float64]:  # fmt: skip
-        """Pass a round's sums to the counter, and return two moments of each row: its
-        weight times v, and its weight, times ``v ** 2`` if v is a loss. If v is a
-        probability, only return what `of_probability` needs.
+        """Pass a round's sums to the counter, and return two moments of each row:
+        weight times v, and the weight (times ``v ** 2`` if v is a loss). If v is a
+        probability, only return the moments of `of_probability`.
         """
         if self.of == "probability":
             return np.stack([scores, sample_weight, residuals], axis=1)
