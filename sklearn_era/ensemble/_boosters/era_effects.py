@@ -62,11 +62,11 @@ class EraIntercepts:
         sample_weight: Array | None, raw_val: Array | None,
     ) -> None:  # fmt: skip
         """Update an estimator's intercepts; add the changes to `raw` and `raw_val`."""
+        self._move(raw, estimator._era_intercepts)  # those of a warm start
         if self._groups is not None:
             self._groups.update(estimator, y, raw, sample_weight, raw_val)
         if self._eras.labels.size == 1:
             return
-        self._move(raw, estimator._era_intercepts)
         series = values_of_eras(
             estimator._loss, self._eras, y, raw, sample_weight, self._in_raw,
             self._exchange,
@@ -76,6 +76,11 @@ class EraIntercepts:
         self._move(raw, estimator._era_intercepts)
         if raw_val is not None:
             raw_val += step
+
+    @property
+    def n_first_trees(self) -> int:
+        """The number of trees before all intercepts are estimated."""
+        return 0 if self._groups is None else self._groups.n_first_trees
 
     def _move(self, raw: Array, intercepts: Array) -> None:
         step = intercepts - self._in_raw

@@ -77,6 +77,8 @@ def shrink(series: Array) -> Array:
     shrunk = np.zeros(values.shape)
     for k in range(values.shape[1]):
         known = ~np.isnan(variances[:, k])
+        if not known.any():  # a class that trees have ruled out
+            continue
         factors = empirical_bayes_factors(values[known, k], variances[known, k])
         shrunk[known, k] = factors * values[known, k]
     return shrunk

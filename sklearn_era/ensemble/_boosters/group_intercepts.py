@@ -17,6 +17,8 @@ _LEFT_TO_TREES = 0.1
 # Groups may have a few rows each, whose values are far apart: with steps of 1 at most,
 # those of a log loss would seem to vary by chance alone.
 _LARGEST_STEP = 3.0
+# Its inverse times the largest target does not overflow.
+_LEAST_VARIANCE = 1e-150
 
 
 class GroupIntercepts:
@@ -27,37 +29,43 @@ class GroupIntercepts:
     def __init__(self, estimator: BaseEstimator, groups: EncodedEras) -> None:
         self._groups, self._held_out = groups, estimator._fit_state.held_out_groups
         shape = groups.labels.size, estimator.n_trees_per_iteration_
-        intercepts = np.zeros(shape)
+        self._in_raw = np.zeros(shape)
+        intercepts = self._in_raw
+        series = np.stack([self._in_raw, np.full(shape, np.nan)])
         if hasattr(estimator, "_group_labels"):  # of a warm start
             intercepts = _of_groups(estimator, groups.labels)
+            at = find(estimator._group_labels, groups.labels)
+            series[:, at >= 0] = estimator._group_series[:, at[at >= 0]]
         estimator._group_labels, estimator._group_intercepts = groups.labels, intercepts
-        self._in_raw, self._in_val = np.zeros(shape), np.zeros(shape)
-        estimator._group_series = np.stack([self._in_raw, np.full(shape, np.nan)])
+        estimator._group_series = series
         rate = min(estimator.learning_rate, 1 - _LEFT_TO_TREES)
         n_first = int(np.ceil(np.log(_LEFT_TO_TREES) / np.log1p(-rate)))
-        self._start = min(n_first, estimator.max_iter - 1)
+        self.n_first_trees = min(n_first, estimator.max_iter - 1)
 
     def update(
         self, estimator: BaseEstimator, y: Array, raw: Array, sample_weight: Any,
         raw_val: NDArray[Any] | None,
     ) -> None:  # fmt: skip
         """Update an estimator's intercepts; add the changes to `raw` and `raw_val`."""
-        if len(estimator._predictors) < self._start:
+        self._move(estimator._group_intercepts, raw, raw_val)
+        if len(estimator._predictors) < self.n_first_trees:
             return
         series = values_of_eras(
             estimator._loss, self._groups, y, raw, sample_weight, self._in_raw,
             largest_step=_LARGEST_STEP,
         )  # fmt: skip
         intercepts = shrink(series)
-        raw += (intercepts - self._in_raw)[self._groups.codes]
+        self._move(intercepts, raw, raw_val)
+        estimator._group_intercepts, estimator._group_series = intercepts, series
+
+    def _move(self, intercepts: Array, raw: Array, raw_val: Array | None) -> None:
+        step = intercepts - self._in_raw
+        raw += step[self._groups.codes]
         if raw_val is not None and self._held_out is not None:
             at = find(self._groups.labels, self._held_out.labels)
-            step = np.where(
-                at[:, np.newaxis] >= 0, (intercepts - self._in_val)[at], 0.0
-            )
-            raw_val += step[self._held_out.codes]
-        self._in_raw = self._in_val = intercepts
-        estimator._group_intercepts, estimator._group_series = intercepts, series
+            of_held_out = np.where(at[:, np.newaxis] >= 0, step[at], 0.0)
+            raw_val += of_held_out[self._held_out.codes]
+        self._in_raw = intercepts
 
 
 def group_steps(estimator: BaseEstimator, groups: EncodedEras) -> Array:
@@ -92,7 +100,8 @@ def take_in_groups(
         )  # fmt: skip
         sums = np.zeros((2, labels.size, raw.shape[1]))  # of precisions times values
         for places, (values, variances) in (at_known, before), (at, series):
-            precisions = np.where(np.isnan(variances), 0.0, 1 / variances)
+            # Rows that are all fitted exactly have a variance of 0.
+            precisions = np.nan_to_num(1 / np.maximum(variances, _LEAST_VARIANCE))
             sums[:, places] += precisions * values, precisions
         with np.errstate(divide="ignore", invalid="ignore"):
             merged = np.stack([sums[0] / sums[1], 1 / sums[1]])

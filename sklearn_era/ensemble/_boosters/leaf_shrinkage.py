@@ -1,8 +1,13 @@
 """Shrinkage of a leaf's value, by how much it differs between eras.
 
 A leaf has a value ``v_j = -G_j / H_j`` in each of its eras, and ``v = -G / H`` over all
-of them. With ``s2`` the variance of a row's ``-g / h`` within eras per unit of hessian,
-pooled over the tree, the variance between eras is estimated by moments [1]_,
+of them. The variance of ``v_j`` within eras is ``s2 / H_j``, where ``s2`` is pooled
+over the n rows of the tree in c cells of leaves and eras,
+
+    s2 = sum_i (g_i + h_i v_j)^2 / H n / (n - c),
+
+in which no row with a hessian of almost 0 counts for more than others. The variance
+between eras is estimated by moments [1]_,
 
     tau2 = max(0, (sum_j H_j (v_j - v)^2 - (m - 1) s2) / (H - sum_j H_j^2 / H)),
 
@@ -30,25 +35,24 @@ def cell_values(
     cells: NDArray[np.integer], n_cells: int, gradients: NDArray[np.floating],
     hessians: NDArray[np.floating], exchange: Exchange = ALONE,
 ) -> tuple[Array, Array, float]:  # fmt: skip
-    """Return ``-G / H`` and H of each cell (a set of rows), and s2, the variance of the
-    rows' ``-g / h`` within cells.
+    """Return ``-G / H`` and H of each cell (a set of rows), and s2, by which a cell's
+    ``-G / H`` has the variance ``s2 / H`` within cells.
     """
     has_weight = hessians > 0
     G, H = np.empty((2, n_cells))
     G[:] = np.bincount(cells, gradients, n_cells)
     H[:] = np.bincount(cells, hessians, n_cells)
+    # Of rows that are all fitted exactly, neither values nor variances overflow.
+    H[H > 0] = np.maximum(H[H > 0], np.finfo(np.float32).tiny)
     values = np.divide(-G, H, out=np.zeros(n_cells), where=H > 0)
-    deviations = np.divide(
-        -gradients, hessians, out=np.zeros(gradients.size), where=has_weight
-    )
-    deviations -= values[cells]
     # No product by BLAS: its threads would spin beside OpenMP's until the next tree,
     # and their number would change the last digit.
-    squares = np.sum(hessians * deviations**2)
-    n_rows, n_filled, squares = exchange.sum_of(
-        has_weight.sum(), (H > 0).sum(), squares
+    squares = np.sum((gradients + hessians * values[cells]) ** 2)
+    n_rows, n_filled, total, squares = exchange.sum_of(
+        has_weight.sum(), (H > 0).sum(), H.sum(), squares
     )
-    return values, H, squares / max(n_rows - n_filled, 1)
+    mean = total / n_rows if n_rows else 1.0
+    return values, H, squares / (max(n_rows - n_filled, 1) * (mean or 1.0))
 
 
 def empirical_bayes_factors(

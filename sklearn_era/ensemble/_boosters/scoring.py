@@ -49,8 +49,11 @@ class EraScoringMixin(gradient_boosting.BaseHistGradientBoosting):
 
     def _should_stop(self, scores):
         """Return whether to stop early, with NaN as the worst score; raise ValueError
-        if it would stop and all scores are NaN.
+        if it would stop and all scores are NaN. Do not stop before groups have
+        intercepts, which lower the loss later than trees do.
         """
+        if (intercepts := self._fit_state.era_intercepts) is not None:
+            scores = scores[intercepts.n_first_trees :]
         is_undefined = np.isnan(scores)
         stops = super()._should_stop(np.where(is_undefined, -np.inf, scores).tolist())
         if stops and is_undefined.all():

@@ -4,6 +4,7 @@ import copy
 import itertools
 import pickle
 import re
+import warnings
 
 import numpy as np
 import pytest
@@ -82,8 +83,9 @@ def factors_by_hand(leaves, eras, v, h):
     cells = {key: rows for key, rows in cells.items() if h[rows].sum() > 0}
     mean = {key: np.average(v[rows], weights=h[rows]) for key, rows in cells.items()}
     H = {key: h[rows].sum() for key, rows in cells.items()}
-    within = sum((h * (v - mean[key]) ** 2)[rows].sum() for key, rows in cells.items())
-    s2 = within / ((h > 0).sum() - len(cells))
+    squares = ((h * (v - mean[key]))[rows] ** 2 for key, rows in cells.items())
+    within, n_rows = sum(x.sum() for x in squares), (h > 0).sum()
+    s2 = within / h.sum() * n_rows / (n_rows - len(cells))
     values, variances, totals = [], [], []
     for leaf in np.unique(leaves):
         keys = [key for key in cells if key[0] == leaf]
@@ -190,9 +192,8 @@ def test_a_step_of_the_intercepts_is_that_of_the_equations(target):
                     at_rows = None if given is None else w[rows]
                     step[j] = loss.fit_intercept_only(residuals, at_rows).item()
             is_known = type(loss).__name__[:5] in ("HalfB", "HalfM", "HalfP")
-            with np.errstate(invalid="ignore"):
-                errors = np.nan_to_num(-g[:, k] / h[:, k]) - step[eras]
-            s2 = (h[:, k] * errors**2).sum() / ((h[:, k] > 0).sum() - 4)
+            squares, n_rows = (g + h * step[eras, None])[:, k] ** 2, (h[:, k] > 0).sum()
+            s2 = squares.sum() / H.sum() * n_rows / (n_rows - 4)
             if not loss.differentiable:
                 at = raw[:, k] + step[eras]
                 information = np.average(loss.gradient(encoded, at) ** 2, weights=w)
@@ -405,3 +406,20 @@ def test_text_of_numpy_is_text_and_a_number_is_no_date():
     model.fit(X, y, eras=np.datetime64("2024-01-01") + eras)
     with pytest.raises(ValueError, match=r"eras holds 0, of type int, .* datetime64"):
         model.predict(X, eras=eras)
+
+
+@pytest.mark.parametrize("learning_rate", [0.3, 0.5])
+def test_rows_that_trees_fit_almost_exactly_leave_intercepts(learning_rate):
+    """A hessian near 0 would make the variance within eras, by -g / h, enormous."""
+    rng = np.random.default_rng(0)
+    eras, X = np.repeat(np.arange(20), 200), rng.normal(size=(4000, 2))
+    raw = np.column_stack([3 * X[:, 0], np.full(4000, -6.0), rng.normal(size=20)[eras]])
+    y = (raw + rng.gumbel(size=raw.shape)).argmax(axis=1)
+    params = {"learning_rate": learning_rate, "max_iter": 40}
+    model = Classifier(era_effects="intercept", **params)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        model.fit(X, y, eras=eras)
+    spread = np.std([*model.era_intercepts_.values()], axis=0).max()
+    assert spread > 1.0 or learning_rate == 0.5  # there trees diverge
+    assert np.isfinite(model.predict_proba(X)).all()

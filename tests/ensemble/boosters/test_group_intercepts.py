@@ -88,7 +88,8 @@ def test_group_intercepts_are_shrunken_means_of_residuals(weights):
     w = np.ones(week.size) if weights is None else weights
     totals = np.bincount(shop, w)
     means = np.bincount(shop, w * rest) / totals
-    s2 = w @ (rest - means[shop]) ** 2 / (week.size - N_SHOPS)
+    within = w**2 @ (rest - means[shop]) ** 2 / w.mean()
+    s2 = within / (week.size - N_SHOPS)
     variance = means.var() - (s2 / totals).mean()
     expected = variance / (variance + s2 / totals) * means
     found = np.array([*model.era_intercepts_["groups"].values()])
@@ -288,3 +289,37 @@ def test_groups_of_a_few_rows_of_classes_differ():
     found = np.array([*model.era_intercepts_["groups"].values()])
     assert np.corrcoef(found, own)[0, 1] > 0.95
     assert 0.85 < np.polyfit(1.5 * own, found, 1)[0] < 1.1
+
+
+@pytest.mark.parametrize("n_later", [0, 1, 30])
+def test_a_warm_start_goes_on_with_times_and_groups(n_later):
+    """Where groups begin one after the other, so that times could be taken for them."""
+    eras = np.arange(week.size) // 42, np.minimum(shop, np.arange(week.size) // 84)
+    target = y + 2.0 * eras[0] + eras[1]
+    params = {"era_effects": "intercept", "era_order": ("ordered", "unordered")}
+    model = regressor(**params, warm_start=True).fit(X, target, eras=eras)
+    model.set_params(max_iter=30 + n_later).fit(X, target, eras=eras)
+    other = regressor(**params, max_iter=30 + n_later).fit(X, target, eras=eras)
+    predicted, expected = (m.predict(X, eras=eras) for m in (model, other))
+    assert_allclose(predicted, expected, atol=1e-9)
+    assert_allclose(model._group_series, other._group_series)
+
+
+@pytest.mark.parametrize("given", [
+    {"validation_eras": "random"}, {"validation_eras": "last"},
+    {"learning_rate": 0.02, "max_iter": 200}, {"X_val": True},
+])  # fmt: skip
+def test_early_stopping_waits_for_the_intercepts_of_groups(given):
+    target, fit = 5.0 * shop + 0.1 * y, {"eras": (week, shop)}
+    if given.pop("X_val", False):
+        fit |= {"X_val": X, "y_val": target, "eras_val": fit["eras"]}
+    params = {"era_order": ("ordered", "unordered"), "max_iter": 100} | given
+    model = regressor(early_stopping=True, random_state=0, **params)
+    model.fit(np.zeros_like(X), target, **fit)
+    predicted = model.predict(np.zeros_like(X), eras=fit["eras"])
+    assert r2_score(target, predicted) > 0.95
+
+
+def test_a_constant_target_has_no_intercepts():
+    model = regressor(early_stopping=True).fit(X, np.full(week.size, 3.0), eras=ERAS)
+    assert_array_equal(model.predict(X, eras=ERAS), 3.0)
