@@ -155,8 +155,8 @@ class LinearClassifier(ClassifierMixin, _Linear):
 def _coding_of(
     column: Column, weights: NDArray[np.float64]
 ) -> list[Any] | tuple[float, float, bool]:
-    """Return a column's common categories, by effective number of rows; for a numeric
-    column, its mean, its standard deviation and whether values are missing.
+    """Return a categorical column's common categories, the most frequent first; of a
+    numeric one, the mean, the standard deviation and whether values are missing.
     """
     values, weights = column.values[weights > 0], weights[weights > 0]
     if column.is_categorical:

@@ -140,8 +140,8 @@ def to_sklearn(
 
 
 def as_vote(model: BaseEstimator, convert: Callable[[Any], Any]) -> Any:
-    """Return an average as scikit-learn's fitted vote of its members, each converted by
-    `convert`; raise ValueError for members that cannot be converted.
+    """Return a fitted AutoEra as scikit-learn's voting model, its members converted by
+    `convert`; raise ValueError if one cannot be converted or takes encoded columns.
     """
     check_is_fitted(model)
     if vars(model).get("_encoded"):

@@ -303,7 +303,7 @@ class EraSplit(BaseCrossValidator):
             given["test_size"] = max(1, n_left // (self.n_splits + 1))
 
         def first_within(size: Duration, place: int, n_times: int = 1) -> int:
-            """Return the first era less than `n_times` sizes before era `place`."""
+            """Return the first era after that of `n_times` sizes before era `place`."""
             at = times if isinstance(size, _TIMES) else range(n_eras)
             return bisect_right(at, at[place] - n_times * _length_of(size, "gap"))
 

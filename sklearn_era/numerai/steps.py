@@ -34,7 +34,7 @@ class Steps:
     def download(
         self, names: Iterable[str], round_number: int, refresh: Iterable[str] = ()
     ) -> None:
-        """Download named files: live, missing, damaged, and old ones in `refresh`."""
+        """Download `names` if live, missing, damaged, or old and to be refreshed."""
         changes = {"files": [*names], "refresh": [*self.config.data.refresh, *refresh]}
         asked = self.config.data.model_copy(update=changes)
         download(self.client, self.workspace, asked, round_number, self.reporter)

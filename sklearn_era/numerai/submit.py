@@ -89,9 +89,9 @@ def submit(
     steps: "Steps", model_name: str, round_number: int, file: Path | None = None, *,
     require_open: bool | None = None, force: bool = False,
 ) -> SubmissionRecord:  # fmt: skip
-    """Check, upload and confirm a round's predictions, of ``predict`` or in `file`, and
-    return the record. `require_open` refuses a closed round (None: as configured);
-    `force` repeats a submission.
+    """Check, upload and confirm a round's predictions; return the record. They are in
+    `file`; without one, ``predict`` has written them. `require_open` refuses a closed
+    round (None: as configured); `force` repeats a submission.
     """
     workspace, client, report = steps.workspace, steps.client, steps.reporter.step
     folder = workspace.round_dir(round_number, model_name)

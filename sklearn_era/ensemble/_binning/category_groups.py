@@ -58,10 +58,10 @@ def group_categories(
 def _group(
     codes: Ints, parts: Ints, y: Array, weights: Array, n_categories: int, max_bins: int
 ) -> tuple[Ints, Array | None]:
-    """Return the bins of categories, and the bins of rows. The bin of a row of a rare
-    category is found from other `parts` (eras, or folds) than the row's; NaN if no
-    other part has the category. Any other row has its category's bin. The bins of rows
-    are None if no category is frequent or in several parts.
+    """Return the bins of categories, and of rows. A row has its category's bin; if the
+    category is rare, the row has the bin that other `parts` (eras, or folds) give the
+    category, NaN if no other has it. Bins of rows are None if all categories are rare
+    and each is in one part.
     """
     if codes.size == 0:
         return np.zeros(n_categories, dtype=np.intp), None

@@ -62,12 +62,12 @@ def add_shapley_values(
     known_cat_bitsets, f_idx_map, const Py_ssize_t[::1] columns,
     double[:, :, ::1] values, int n_threads,
 ):
-    """Add the trees' Shapley values to `values`; return each output's mean by covers.
+    """Add trees' Shapley values to `values`; return outputs' means, weighted by covers.
 
     `X` and `background` are transposed, of shape (n_features, n_rows); if `background`
     has no rows, values are path-dependent. `values` has the shape (n_outputs,
-    n_features, n_rows), where feature j is in column ``columns[j]``. Other arguments
-    are those of `trees.add_trees`. Raise ValueError if an index in a tree is out of
+    n_features, n_rows); feature j is ``values[:, columns[j]]``. Other arguments are
+    those of `trees.add_trees`. Raise ValueError if an index in a tree is out of
     bounds, or if a path has more than 64 features and there is a background.
     """
     cdef:

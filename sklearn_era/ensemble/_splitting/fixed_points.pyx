@@ -61,14 +61,15 @@ cdef set_units(
 
 
 cdef fix_point(
-    summed_values * summed,  # OUT, unless the values suffice
+    summed_values * summed,  # OUT: flags
     const G_H_DTYPE_C * values, int n_samples, int n_bits, int least_bits, double share,
     int n_threads, exchange, double * scale,  # OUT
     double * unit,   # OUT
 ):
-    """Set `scale` and `unit` so that the largest value has `n_bits`.
+    """Set `scale` and `unit` so that the largest value is an integer of `n_bits` bits.
 
-    Set `has_low_words` if more than `share` of values have fewer than `least_bits`.
+    Flag in `summed` values that are not finite, or of which more than `share` have
+    fewer than `least_bits` bits.
     """
     cdef:
         double limit

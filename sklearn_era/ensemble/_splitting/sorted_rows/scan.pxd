@@ -75,7 +75,7 @@ cdef inline bint scan_order(
     int n_missing,               # missing values, which move first
     feature_split * best,        # IN and OUT
 ) noexcept nogil:
-    """Rank the split after each code; return whether any split has replaced `best`."""
+    """Rank a split after each distinct code in `keys`; return whether one is `best`."""
     cdef:
         const tree_data * tree = context.tree
         const pooled_node * node = &context.node.pooled
