@@ -165,7 +165,7 @@ class RelatedEras:
         self.log_evidence = logsumexp(total / 2) + np.log(np.log(grid[1] / grid[0]))
 
     def _solve(self, squares: Array) -> tuple[Array, Array, Array, Array, Any]:
-        """Return, for each T² in `squares`, the mean's precision, the mean, Cochran's Q,
+        """Return for each T² in `squares` the mean's precision, the mean, Cochran's Q,
         log |V|, and a pair: results of `kalman_filter`, and the slope's variance.
         """
         found = kalman_filter(self._vectors, self._errors, self._decay, squares)
