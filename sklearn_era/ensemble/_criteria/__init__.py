@@ -6,5 +6,6 @@
 - ``era``, ``directional``, ``time_robust``, ``invariant``, ``vrex``: one criterion
   each, with its sums over eras and its key;
 - ``dispatch``: selects a criterion's functions at compile time; ``split_sums``: all
-  sums of a split; ``ranking``: which of two splits is the better one.
+  sums of a split; ``ranking``: which of two splits is the better one; ``penalties``:
+  what a feature's penalty takes off their keys.
 """

@@ -1,5 +1,5 @@
-# The rank of a candidate by the sums over all eras: admissible splits, blends, feature
-# penalties, and comparisons.
+# The rank of a candidate by the sums over all eras: admissible splits, blends, and
+# comparisons.
 
 from libc.math cimport INFINITY, fabs
 from libc.string cimport memset
@@ -63,38 +63,6 @@ cdef inline bint rank_split(
     if criterion.name != TIME_ROBUST and criterion.name != CUSTOM:
         rank.priority = rank.primary
     return is_valid
-
-
-cdef inline bint penalise(
-    const criterion_struct * criterion,
-    double penalty,         # a share of the largest key by `criterion_of_unit`
-    split_rank * rank,   # IN, of a valid split, and OUT
-) noexcept nogil:
-    """Subtract a feature's penalty from a rank; return whether the rank is valid."""
-    rank.primary -= penalty
-    rank.priority -= penalty
-    if criterion.name == TIME_ROBUST:
-        return rank.priority > criterion.min_impurity_decrease
-    if criterion.name == INVARIANT:
-        return rank.gain - penalty > 0.0
-    return rank.primary > 0.0
-
-
-cdef inline criterion_struct criterion_of_unit(
-    const criterion_struct * criterion
-) noexcept nogil:
-    """Return the criterion whose largest key in the node is the unit of penalties.
-
-    Keys of INVARIANT and TIME_ROBUST may be negative; their units are the gain and the
-    decrease of impurity.
-    """
-    cdef criterion_struct of_unit
-    if criterion.name == INVARIANT:
-        return gain_alone(criterion, criterion.min_covered_eras)
-    of_unit = criterion[0]
-    if criterion.name == TIME_ROBUST:
-        of_unit.ranks_by_decrease = True
-    return of_unit
 
 
 cdef inline double gain_beyond_rounding(

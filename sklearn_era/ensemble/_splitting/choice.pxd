@@ -11,14 +11,14 @@ from .candidates.splits cimport (
     DIRECTIONS_FIRST, FIRST_COLUMNS, ROWS_LOOKED_AT, SHARES_OF_GAIN, THREADS,
     CandidateSplits, note_way,
 )
-from .nodes cimport feature_split, node_choice, penalty_of_feature
+from .nodes cimport feature_split, node_choice
 from .threads cimport thread_team, wait_for_team
 from .visits cimport visit_columns
 from .._criteria.criterion cimport criterion_struct
 from .._criteria.dispatch cimport DIRECTIONAL, GAIN
+from .._criteria.penalties cimport criterion_of_unit, penalty_of_feature
 from .._criteria.ranking cimport (
-    criterion_of_unit, directions_alone, gain_alone, gain_beyond_rounding,
-    with_share_of,
+    directions_alone, gain_alone, gain_beyond_rounding, with_share_of,
 )
 
 
@@ -143,7 +143,7 @@ cdef inline void choose_by_share(
             choice.is_uncovered = covers_too_few(splits, &sharing, team)
     choice.is_the_gains = choice.split.rank.gain == largest.rank.gain
     choice.split.rank.priority = choice.split.rank.gain - penalty_of_feature(
-        splits.tree, choice.split.feature_idx, unit
+        splits.tree.penalties, choice.split.feature_idx, unit
     )
     choice.split.rank.secondary = 0.0
 

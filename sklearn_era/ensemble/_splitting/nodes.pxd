@@ -64,15 +64,6 @@ cdef inline int describe_tree(
     return 0
 
 
-cdef inline double penalty_of_feature(
-    const tree_data * tree, int feature_idx, double unit  # 0: without penalties
-) noexcept nogil:
-    """Return a feature's penalty: a share of `unit`, which may be infinite."""
-    if tree.penalties == NULL or tree.penalties[feature_idx] == 0.0:
-        return 0.0
-    return tree.penalties[feature_idx] * unit
-
-
 cdef struct pooled_node:
     # The sums of a node.
     unsigned int n_samples

@@ -6,12 +6,13 @@ from ..._arrays cimport init_bitset
 from .orders cimport set_left_categories, set_orders
 from .splits cimport CandidateSplits, feature_bins, split_order, sums_of_column
 from ..lanes.functions cimport lane_column, order_sides
-from ..nodes cimport penalty_of_feature, feature_split, is_better
+from ..nodes cimport feature_split, is_better
 from ..threads cimport first_of, stop_of, thread_team, wait_for_team
 from ..._criteria.criterion cimport criterion_struct, split_rank
 from ..._criteria.dispatch cimport MAX_SUMS
 from ..._criteria.formulas cimport eras_struct
-from ..._criteria.ranking cimport compare_ranks, penalise, rank_split
+from ..._criteria.penalties cimport penalise, penalty_of_feature
+from ..._criteria.ranking cimport compare_ranks, rank_split
 from ..._criteria.split_sums cimport add_absent_eras, take_lane
 
 
@@ -46,7 +47,7 @@ cdef inline feature_split best_by_gain(
         if not (feature.is_active and feature.largest_gain > min_gain):
             continue
         net = feature.largest_gain - penalty_of_feature(
-            splits.tree, feature.feature_idx, unit_of_penalties
+            splits.tree.penalties, feature.feature_idx, unit_of_penalties
         )
         if net > largest or (
             best != NULL
@@ -178,7 +179,7 @@ cdef inline void rank_feature(
     """Set `feature.best` to the best of the feature's listed splits, if it has any."""
     cdef:
         double penalty = penalty_of_feature(
-            splits.tree, feature.feature_idx, unit_of_penalties
+            splits.tree.penalties, feature.feature_idx, unit_of_penalties
         )
         const eras_struct * eras = &splits.node.eras
         const split_order * order

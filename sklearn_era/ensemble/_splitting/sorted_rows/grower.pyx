@@ -25,16 +25,16 @@ from .scan cimport (
 from ..candidates.orders cimport MIN_CATEGORY_SUPPORT
 from ..fixed_points cimport fixed_point, summed_values
 from ..nodes cimport (
-    describe_tree, feature_split, make_children, penalty_of_feature, set_sums,
-    tree_data, tree_node,
+    describe_tree, feature_split, make_children, set_sums, tree_data, tree_node,
 )
 from ..records cimport TreeRecords, add_leaf, split_leaf, tree_records
 from ..rows cimport BITSET_SIZE, EraRows, alloc_zeros
 from ..splitter cimport EraSplitter
 from ..._criteria.criterion cimport criterion_struct
 from ..._criteria.dispatch cimport GAIN
+from ..._criteria.penalties cimport criterion_of_unit, penalty_of_feature
 from ..._criteria.ranking cimport (
-    criterion_of_unit, gain_alone, gain_beyond_rounding, suffices, with_share_of,
+    gain_alone, gain_beyond_rounding, suffices, with_share_of,
 )
 
 MAX_SMALL_ROWS = MAX_ROWS  # of a small node
@@ -355,7 +355,7 @@ cdef bint scan_features(
         feature = &self.columns[i]
         if not (feature.varies and feature.is_drawn):
             continue
-        feature.penalty = penalty_of_feature(&self.tree, i, unit_of_penalties)
+        feature.penalty = penalty_of_feature(self.tree.penalties, i, unit_of_penalties)
         if not self.context.compares_eras:
             feature.largest_gain = -INFINITY
         elif not suffices(criterion, feature.largest_gain):

@@ -20,7 +20,8 @@ from ..nodes cimport (
 from ..rows cimport MAX_BINS
 from ..._criteria.criterion cimport criterion_struct
 from ..._criteria.dispatch cimport MAX_SUMS
-from ..._criteria.ranking cimport may_outrank, penalise, rank_split, suffices
+from ..._criteria.penalties cimport penalise
+from ..._criteria.ranking cimport may_outrank, rank_split, suffices
 
 
 cdef struct scan_context:
