@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import cho_solve
 from scipy.linalg.lapack import dpocon, dpotrf
+from sklearn.preprocessing._data import _is_constant_feature
 from sklearn.utils._param_validation import Interval
 
 from .._eras import EncodedEras
@@ -29,33 +30,43 @@ def regression(
     """Regress values, (n, m), on the columns of a block and a constant. Return
     residuals, 0 if they may be rounding errors, and coefficients, the constant's last.
     """
-    # A constant column is what the ones are, and many are constant in early eras.
-    varies = np.append((block != block[0]).any(axis=0), True)
-    design = np.column_stack([block[:, varies[:-1]], np.ones(len(block))])
+    design = np.column_stack([block, np.ones(len(block))])
     is_constant = np.ptp(values, axis=0) == 0
+    known = np.ones(len(block)) if weights is None else weights
+    # Centred columns of norm 1 have a condition that no mean and no unit changes.
+    center = np.append(known @ design[:, :-1] / known.sum(), 0.0)
+    design -= center
     if weights is not None:
         roots = np.sqrt(weights)[:, np.newaxis]
-        design, values, block = design * roots, values * roots, block * roots
+        design, values = design * roots, values * roots
+    scales = np.sqrt(np.einsum("ij,ij->j", design, design))
+    # A constant column is what the ones are, and many are constant in early eras.
+    squares = (scales / scales[-1]) ** 2
+    varies = ~_is_constant_feature(squares, center, len(block))
+    design, scales = design[:, varies], scales[varies]
+    design /= scales
     # 3 times as fast as numerai-tools with 400 columns, and 7 times with 2,000.
     gram = design.T @ design
     norm = np.linalg.norm(gram, 1)
     # It is symmetric: its transpose, which LAPACK need not copy, is the same.
     factor, info = dpotrf(gram.T, lower=1, clean=0, overwrite_a=1)
-    coefficients = np.zeros((varies.size, values.shape[1]))
-    ones = design[:, -1:]
-    coefficients[-1] = ones[:, 0] @ values / np.vdot(ones, ones)
-    left = values - ones * coefficients[-1]
+    found = np.zeros((scales.size, values.shape[1]))
+    found[-1] = design[:, -1] @ values
+    left = values - design[:, -1:] * found[-1]
     rounding = _NOTHING_LEFT * np.linalg.norm(left, axis=0)
     if not info and dpocon(factor, norm, uplo="L")[0] > _MIN_RECIPROCAL_CONDITION:
         for _ in range(3):  # repeated, for the digits that the condition of N'N costs
             step = cho_solve((factor, True), design.T @ left, check_finite=False)
-            coefficients[varies] += step
+            found += step
             left = left - design @ step
     else:  # nearly singular
-        design = np.column_stack([block, ones])
-        coefficients = np.linalg.lstsq(design, values, rcond=1e-6)[0]
-        left = values - design @ coefficients
+        step = np.linalg.lstsq(design, left, rcond=1e-6)[0]
+        found += step
+        left = left - design @ step
     left[:, is_constant | (np.linalg.norm(left, axis=0) <= rounding)] = 0.0
+    coefficients = np.zeros((varies.size, values.shape[1]))
+    coefficients[varies] = found / scales[:, np.newaxis]
+    coefficients[-1] -= center @ coefficients
     return left, coefficients
 
 

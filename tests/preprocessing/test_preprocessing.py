@@ -207,6 +207,21 @@ def test_coefficients_are_mixed_with_those_of_the_training():
             assert_allclose(found[rows, j], expected, rtol=0, atol=1e-9)
 
 
+@pytest.mark.parametrize(
+    "transformer", [*TRANSFORMERS, EraNeutralizer([0, 2], smooth=K)], ids=repr
+)
+def test_means_and_units_of_columns_are_free(transformer):
+    table, known = WITH_NAN.copy(), {"eras": ERAS, "sample_weight": WEIGHTS}
+    table[:, 2] = X[:, 2]
+    units = np.array([1e-9, 1.0, 1e6, 1e9, 1e-3])
+    expected = transformer.fit_transform(table, **known)
+    found = transformer.fit_transform(units * (table + 1e5), **known)
+    if isinstance(transformer, EraNeutralizer):
+        others = np.delete(np.arange(5), transformer.neutralizers)
+        expected, found = expected[:, others], (found / units)[:, others]
+    assert_allclose(found, expected, rtol=1e-6, atol=1e-8)
+
+
 @each
 def test_rows_come_out_alone_as_with_others_by_the_statistics_of_training(transformer):
     transformer = clone(transformer)
