@@ -94,6 +94,19 @@ def test_effects_are_those_by_hand(era_order):
             assert_allclose(values, expected, rtol=1e-9, atol=1e-9)
 
 
+@pytest.mark.parametrize("unit", [1e-9, 1e6, 1e12])
+@pytest.mark.parametrize("smooth", ["auto", 10.0, 0.0])
+@pytest.mark.parametrize("effects", ["some", "none"])
+def test_units_of_targets_are_free(unit, smooth, effects):
+    y = Y if effects == "some" else np.random.default_rng(4).normal(size=Y.size)
+    params = {"target_type": "continuous", "smooth": smooth, **EVERY}
+    encoder = EraTargetEncoder(categorical_features=[0], relative=[1], **params)
+    of_one, of_unit = (
+        encoder.fit_transform(np.c_[CODES, x * y], x * y, eras=ERAS) for x in (1, unit)
+    )
+    assert_allclose(of_unit / [unit, unit, 1, unit], of_one, rtol=1e-9, atol=1e-9)
+
+
 def test_no_later_target_changes_what_is_known():
     encoder = EraTargetEncoder(target_type="continuous", **EVERY)
     before = encoder.fit_transform(X, Y, eras=ERAS)
