@@ -40,7 +40,11 @@ from sklearn_era.ensemble import HistGradientBoostingClassifier as Classifier
 from sklearn_era.ensemble import HistGradientBoostingRegressor as Regressor
 from sklearn_era.inspection import shap_values
 from sklearn_era.model_files import load_model, save_model
-from sklearn_era.model_selection import EraSearchDisplay, EraWalkForwardSplit
+from sklearn_era.model_selection import (
+    EraSearchDisplay,
+    EraSplit,
+    EraWalkForwardSplit,
+)
 from sklearn_era.preprocessing import EraTargetEncoder
 
 SMALL = {"max_iter": 6, "max_leaf_nodes": 12, "min_samples_leaf": 5, "random_state": 0}
@@ -613,11 +617,17 @@ def test_default_members_are_chosen_by_name_and_folds_of_rows_are_enough():
         fit(auto(["level", "linear"], cv=2), ERAS < 4)
 
 
-def test_targets_that_overlap_have_no_folds_of_rows(capsys):
-    folds = EraWalkForwardSplit(3, test_size=2, gap=2, era_order="ordered")
-    model = auto(["linear"], cv=folds, verbose=1).fit(X, Y, eras=ERAS)
-    assert "in rows left out" not in capsys.readouterr().out
-    assert model.era_labels_.tolist() == [10, 11, 12, 13, 14, 15]
+@pytest.mark.parametrize(("splitter", "lag", "has_rows"), [
+    (EraWalkForwardSplit, {"gap": 2}, False), (EraSplit, {"gap": 2}, False),
+    (EraSplit, {"purge": 2}, False), (EraSplit, {"purge": "14D"}, False),
+    (EraSplit, {"horizon": 2}, True),  # ahead, of targets that span an era
+])  # fmt: skip
+def test_targets_that_overlap_have_no_folds_of_rows(splitter, lag, has_rows, capsys):
+    eras = np.datetime64("2024-01-01") + 7 * ERAS.astype("m8[D]")
+    folds = splitter(3, test_size=2, **lag)
+    model = auto(["linear"], cv=folds, verbose=1).fit(X, Y, eras=eras)
+    assert ("in rows left out" in capsys.readouterr().out) == has_rows
+    assert model.era_labels_.tolist() == np.unique(eras)[10:].tolist()
 
 
 @pytest.mark.filterwarnings("ignore:The loss in")
