@@ -4,6 +4,8 @@ import pickle
 
 import numpy as np
 import pandas as pd
+import polars as pl
+import pyarrow as pa
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn import config_context
@@ -303,12 +305,16 @@ def test_columns_are_chosen_and_slips_named():
             model.fit(table, targets, eras=ERAS)
 
 
-def test_rows_without_the_column_of_eras_are_of_a_new_one():
-    frame = pd.DataFrame({"era": ERAS, "c": CODES.astype(str)})
+@pytest.mark.parametrize("make", [pd.DataFrame, pl.DataFrame, pa.table])
+def test_rows_without_the_column_of_eras_are_of_a_new_one(make):
+    columns = {"c": [*map(str, CODES)], "era": ERAS}
+    frame, text = make(columns), make({"c": columns["c"]})
     encoder = EraTargetEncoder().fit(frame, Y, eras="era")
-    of_new = encoder.transform(frame.assign(era=99))
-    assert_array_equal(encoder.transform(frame[["c"]]), of_new)
-    assert (encoder.transform(frame) != of_new).any()
+    of_new = encoder.transform(make(columns | {"era": 99 + 0 * ERAS}))
+    assert_array_equal(encoder.transform(text), of_new)
+    found = encoder.transform(frame)
+    assert_array_equal(found, encoder.transform(text, eras=ERAS))
+    assert (np.asarray(found) != of_new).any()
 
 
 def test_numbers_relative_to_categories_are_less_their_effect_on_them(tmp_path):
