@@ -343,6 +343,11 @@ class EraTargetEncoder(TransformerMixin, BaseEstimator):
         encoder = LabelEncoder().fit(y)
         self.classes_, codes = encoder.classes_, encoder.transform(y)
         last = self.classes_.size - 1
+        if self.target_type == "binary" and last > 1:
+            raise ValueError(
+                f"y has {last + 1} classes, and target_type='binary' is for two: pass "
+                "target_type='multiclass'."
+            )
         if self.target_type == "auto" and last > 1:
             self.target_type_ = "multiclass"
         shown = [last] if self.target_type_ == "binary" else range(last + 1)

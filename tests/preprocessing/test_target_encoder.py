@@ -303,6 +303,9 @@ def test_columns_are_chosen_and_slips_named():
     ):
         with pytest.raises(ValueError, match=match):
             model.fit(table, targets, eras=ERAS)
+    binary = EraTargetEncoder(target_type="binary")
+    with pytest.raises(ValueError, match=r"^y has 3 classes, .* pass target_type='mul"):
+        binary.fit(X, ERAS % 3, eras=ERAS)
 
 
 @pytest.mark.parametrize("make", [pd.DataFrame, pl.DataFrame, pa.table])
