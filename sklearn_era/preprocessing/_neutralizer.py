@@ -13,6 +13,7 @@ from sklearn.utils._param_validation import Interval
 
 from .._eras import EncodedEras
 from .._parameter_object import with_parameters
+from .._tables.columns import choose_columns
 from .._typing import Eras, Table
 from ._base import REST, SMOOTH, UNSEEN, Array, EraTransformer
 
@@ -82,8 +83,8 @@ class EraNeutralizer(EraTransformer):
 
     Parameters
     ----------
-    neutralizers : list of str or int
-        Columns of X, by their names or places, without missing values.
+    neutralizers : list of str, int or bool
+        Columns of X, by names, places or one bool per column, without missing values.
     proportion : float, default=1.0
         c, between 0 (nothing is subtracted) and 1.
     {SMOOTH}
@@ -107,7 +108,7 @@ class EraNeutralizer(EraTransformer):
         "proportion": [Interval(Real, 0, 1, closed="both")],
     }
     _takes_nan = False
-    neutralizers: list[str] | list[int] = field(kw_only=False)
+    neutralizers: list[str] | list[int] | list[bool] = field(kw_only=False)
     proportion: float = 1.0
     smooth: float = 10.0
     unseen: str = "batch"
@@ -116,15 +117,15 @@ class EraNeutralizer(EraTransformer):
         self, X: Table, eras: Eras | None, *, reset: bool
     ) -> tuple[Array, EncodedEras]:
         values, encoded = super()._read(X, eras, reset=reset)
-        places: dict[Any, int] = {j: j for j in range(values.shape[1])}
-        names = getattr(self, "feature_names_in_", [])
-        places |= {name: j for j, name in enumerate(names)}
-        if unknown := [x for x in self.neutralizers if x not in places]:
-            raise ValueError(
-                f"neutralizers has {unknown[0]!r}, which is no column of X: pass names "
-                f"or places of its {values.shape[1]} columns."
-            )
-        self._columns = [places[x] for x in self.neutralizers]
+        if reset:
+            are_named = hasattr(self, "feature_names_in_")
+            names = [*getattr(self, "feature_names_in_", range(values.shape[1]))]
+            given = self.neutralizers
+            mask = choose_columns(given, names, are_named, name="neutralizers")
+            self._columns = np.flatnonzero(mask).tolist()
+            if not any(isinstance(x, bool | np.bool_) for x in given):  # in their order
+                at = (names.index(x) if isinstance(x, str) else x for x in given)
+                self._columns = [*map(int, at)]
         return values, encoded
 
     def _learn(self, X: Array, eras: EncodedEras, weights: Array) -> None:
