@@ -258,6 +258,31 @@ def test_losses_are_the_plain_model_s(params, metric):
     np.testing.assert_allclose(loss.derivative(1.1, p), slope, rtol=1e-5)
 
 
+@pytest.mark.parametrize("unit", [2.0**-45, 2.0**45])
+@pytest.mark.parametrize(("name", "power"), [
+    ("gamma", 0), ("poisson", 1), ("absolute_error", 1), ("squared_error", 2),
+])  # fmt: skip
+def test_losses_scale_with_the_unit_of_targets(name, power, unit):
+    loss, p = loss_of(Regressor(loss=name)), np.array([[-1.0], [0.0], [1e-20], [3.0]])
+    y = np.array([0.5, 2.0, 7.0] if name == "gamma" else [0.0, 0.5, 7.0])
+    found, slope = loss(unit * y, unit * p), loss.derivative(unit * y, unit * p)
+    np.testing.assert_allclose(found / unit**power, loss(y, p), atol=1e-99)
+    expected = loss.derivative(y, p)
+    np.testing.assert_allclose(slope * unit ** (1 - power), expected, atol=1e-99)
+
+
+@pytest.mark.parametrize("unit", [2.0**-45, 2.0**45])
+def test_weights_of_amounts_are_free_of_their_unit(unit):
+    X, y, eras = make_levels(8, 40)
+    plain = Regressor(loss="gamma", **SMALL)
+    one, other = (
+        AutoEraRegressor(plain, members=["leaves_4", "linear"]).fit(X, x, eras=eras)
+        for x in (np.exp(y), unit * np.exp(y))
+    )
+    assert other.weights_ == pytest.approx(one.weights_, abs=1e-6)
+    np.testing.assert_allclose(other.predict(X) / unit, one.predict(X), rtol=1e-5)
+
+
 def test_counts_get_the_number_of_trees_of_least_deviance():
     """Log likelihoods, which may have either sign, would turn shares of them around."""
     rng = np.random.default_rng(0)
