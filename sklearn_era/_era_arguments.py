@@ -38,8 +38,9 @@ _FOREIGN = {
 }  # fmt: skip
 
 # Parameters that may name columns by their places.
+_LISTS_OF_PLACES = {"categorical_features", "neutralizers", "relative"}
 _BY_PLACE = {
-    "categorical_features", "feature_penalty", "interaction_cst", "monotonic_cst",
+    *_LISTS_OF_PLACES, "feature_penalty", "interaction_cst", "monotonic_cst",
 }  # fmt: skip
 
 
@@ -221,7 +222,7 @@ def _places_in(parameter: str, value: Any, n_columns: int) -> list[int]:
         given: Any = chain(*value)
     elif hasattr(value, "keys"):
         given = value.keys()
-    elif parameter == "categorical_features" and np.asarray(value).dtype != bool:
+    elif parameter in _LISTS_OF_PLACES and np.asarray(value).dtype != bool:
         given = value
     else:
         given = range(n_columns if len(value) == n_columns else 0)

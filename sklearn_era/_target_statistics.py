@@ -78,9 +78,9 @@ def _by_earlier_eras(
         for start, stop, noise, between, of_effects in _variances(cells, i):
             rows = np.flatnonzero((start <= eras) & (eras < stop))
             shrinkage = 1 / of_effects if of_effects > 0 else np.inf
-            if smooth != "auto":
-                between, noise, shrinkage = 0.0, 1.0, smooth
             p = _precisions(cells.n, noise, between, of_effects)
+            if smooth != "auto":
+                p, between, shrinkage = cells.n, 0.0, smooth
             precision, product = total(p, rows), total(p * mean, rows)
             own = _ratio(product, precision)
             effect[rows, i] = own * _ratio(precision, precision + shrinkage)
@@ -114,7 +114,8 @@ def effects_elsewhere(
 
 def _precisions(n: Array, noise: float, between: float, of_effects: float) -> Array:
     """Return the precision (1 / variance) of each mean of n rows of an era."""
-    return 1 / np.maximum(between + noise / n, _TINY * (of_effects or 1.0))
+    least = _TINY * (of_effects or between + noise or 1.0)  # in the target's unit
+    return 1 / np.maximum(between + noise / n, least)
 
 
 def _ratio(a: Array, b: Array) -> Array:

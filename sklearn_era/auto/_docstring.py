@@ -71,7 +71,8 @@ DOC = """The average of models for {task}, weighted by their losses in eras left
         As in :class:`~sklearn_era.model_selection.EraSearchCV`. Eras whose numbers are
         mere names (hospitals, shops) need ``era_order="unordered"``. Targets that span
         several eras need an :class:`~sklearn_era.model_selection.EraWalkForwardSplit`
-        with a ``gap`` as `cv`; there are then no folds of rows, as these would leak.
+        with a ``gap``, or an :class:`~sklearn_era.model_selection.EraSplit` with a
+        ``purge``, as `cv`; there are then no folds of rows, as these would leak.
 
     Attributes
     ----------

@@ -184,14 +184,14 @@ class _AutoEra(TakesInEras, PredictsByEra, BaseEstimator):
         of_eras = of_rows = search.left_out()
         again, seconds = None, search.seconds
         dropped = search.left_out([x for x in search.found if x not in search.names])
-        # With a gap, targets of neighbouring eras overlap, and rows leak.
+        # With a gap or purge, targets of neighbouring eras overlap, and rows leak.
         if search.leaves_groups_out():  # later times alone tell more, if not of groups
             later = self._split(every.of_times(), kept, are_ordered)
             names = promising(of_eras, loss)
             alike = {name: with_order(made[name], "ordered") for name in names}
             alone = rows.of_times()
             again = start(alike, rows=alone, folds=later[-1:], by_eras=True)
-        elif by_eras and not getattr(self.cv, "gap", 0):
+        elif by_eras and not any(getattr(self.cv, x, 0) for x in ("gap", "purge")):
             alike = {
                 name: members[name]
                 for name in promising(of_eras, loss)

@@ -13,6 +13,7 @@ from sklearn.linear_model import (
     PoissonRegressor,
     Ridge,
 )
+from sklearn.preprocessing._data import _is_constant_feature
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from .._scikit_learn import check_categorical_features
@@ -156,7 +157,8 @@ def _coding_of(
     column: Column, weights: NDArray[np.float64]
 ) -> list[Any] | tuple[float, float, bool]:
     """Return a categorical column's common categories, the most frequent first; of a
-    numeric one, the mean, the standard deviation and whether values are missing.
+    numeric one, the mean, the standard deviation (infinite if it is but rounding, so
+    that the column counts for nothing) and whether values are missing.
     """
     values, weights = column.values[weights > 0], weights[weights > 0]
     if column.is_categorical:
@@ -172,8 +174,10 @@ def _coding_of(
         return 0.0, 1.0, False
     known, weights = values[is_known], weights[is_known]
     mean = np.average(known, weights=weights)
-    deviation = np.sqrt(np.average((known - mean) ** 2, weights=weights))
-    return float(mean), float(deviation) or 1.0, bool(not is_known.all())
+    square = np.average((known - mean) ** 2, weights=weights)
+    is_constant = _is_constant_feature(square, mean, known.size)
+    deviation = np.inf if is_constant else np.sqrt(square)
+    return float(mean), float(deviation), bool(not is_known.all())
 
 
 def _encode(column: Column, coding: Any) -> NDArray[np.float64]:

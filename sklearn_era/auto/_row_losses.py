@@ -9,8 +9,9 @@ from scipy.special import xlogy
 from sklearn.base import BaseEstimator
 
 Rows = NDArray[np.float64]
-# Probabilities and means of counts are clipped above 0, where losses are unbounded.
-_LEAST = 1e-12
+# The least probability, and the least mean of counts or amounts as a share of the
+# target: at 0, losses are unbounded.
+_LEAST, _TINY = 1e-12, np.finfo(np.float64).tiny
 
 
 class Loss(NamedTuple):
@@ -56,10 +57,14 @@ def loss_of(plain: BaseEstimator) -> Loss:
 def _of_positive(
     name: str, function: Callable[..., Any], derivative: Callable[..., Any]
 ) -> Loss:
+    def clipped(y: Rows, p: Rows) -> Rows:
+        least = _LEAST if name == "log_loss" else np.maximum(_LEAST * y, _TINY)
+        return np.maximum(p, least)
+
     return Loss(
         name,
-        lambda y, p: function(y, np.maximum(p, _LEAST)),
-        lambda y, p: derivative(y, np.maximum(p, _LEAST)),
+        lambda y, p: function(y, clipped(y, p)),
+        lambda y, p: derivative(y, clipped(y, p)),
     )
 
 

@@ -18,6 +18,7 @@ from .._era_labels import find
 from .._eras import check_eras, read_eras
 from .._optional import import_optional
 from .._scikit_learn import refuse_bools
+from .._tables.checks import names_of_columns
 from .._tables.columns import Column, check_same_columns, read_columns
 from .._tables.target import check_values
 from .._typing import ColumnChoice, Estimator, Folds, Table
@@ -144,7 +145,7 @@ default='from_dtype'
     """
     pandas = import_optional("pandas", extra="cli") if as_frame else None
     refuse_bools({"n_bins": n_bins, "min_samples": min_samples})
-    if isinstance(eras, str) and eras in getattr(X_holdout, "columns", ()):
+    if isinstance(eras, str) and eras in names_of_columns(X_holdout):
         X_holdout, _ = take_era_column(X_holdout, eras)
     X, eras = take_era_column(X, eras)
     columns = read_columns(X, categorical_features=categorical_features)

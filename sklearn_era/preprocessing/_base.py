@@ -168,6 +168,11 @@ class EraTransformer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         X, encoded = self._read(X, eras, reset=False)
         if self.unseen == "batch":
             measured = self._measure_eras(X, encoded, np.ones(X.shape[0]))
+        elif not hasattr(self, "_of_eras"):
+            raise ValueError(
+                "unseen='train' needs the statistics of training eras, and the fit, "
+                "with unseen='batch', kept none: fit again."
+            )
         else:
             of_eras = [*self._of_eras, self._typical]  # at -1, of an unknown era
             measured = [of_eras[i] for i in find(self.era_labels_, encoded.labels)]

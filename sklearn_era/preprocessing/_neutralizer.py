@@ -8,10 +8,12 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import cho_solve
 from scipy.linalg.lapack import dpocon, dpotrf
+from sklearn.preprocessing._data import _is_constant_feature
 from sklearn.utils._param_validation import Interval
 
 from .._eras import EncodedEras
 from .._parameter_object import with_parameters
+from .._tables.columns import choose_columns
 from .._typing import Eras, Table
 from ._base import REST, SMOOTH, UNSEEN, Array, EraTransformer
 
@@ -29,33 +31,43 @@ def regression(
     """Regress values, (n, m), on the columns of a block and a constant. Return
     residuals, 0 if they may be rounding errors, and coefficients, the constant's last.
     """
-    # A constant column is what the ones are, and many are constant in early eras.
-    varies = np.append((block != block[0]).any(axis=0), True)
-    design = np.column_stack([block[:, varies[:-1]], np.ones(len(block))])
+    design = np.column_stack([block, np.ones(len(block))])
     is_constant = np.ptp(values, axis=0) == 0
+    known = np.ones(len(block)) if weights is None else weights
+    # Centred columns of norm 1 have a condition that no mean and no unit changes.
+    center = np.append(known @ design[:, :-1] / known.sum(), 0.0)
+    design -= center
     if weights is not None:
         roots = np.sqrt(weights)[:, np.newaxis]
-        design, values, block = design * roots, values * roots, block * roots
+        design, values = design * roots, values * roots
+    scales = np.sqrt(np.einsum("ij,ij->j", design, design))
+    # A constant column is what the ones are, and many are constant in early eras.
+    squares = (scales / scales[-1]) ** 2
+    varies = ~_is_constant_feature(squares, center, len(block))
+    design, scales = design[:, varies], scales[varies]
+    design /= scales
     # 3 times as fast as numerai-tools with 400 columns, and 7 times with 2,000.
     gram = design.T @ design
     norm = np.linalg.norm(gram, 1)
     # It is symmetric: its transpose, which LAPACK need not copy, is the same.
     factor, info = dpotrf(gram.T, lower=1, clean=0, overwrite_a=1)
-    coefficients = np.zeros((varies.size, values.shape[1]))
-    ones = design[:, -1:]
-    coefficients[-1] = ones[:, 0] @ values / np.vdot(ones, ones)
-    left = values - ones * coefficients[-1]
+    found = np.zeros((scales.size, values.shape[1]))
+    found[-1] = design[:, -1] @ values
+    left = values - design[:, -1:] * found[-1]
     rounding = _NOTHING_LEFT * np.linalg.norm(left, axis=0)
     if not info and dpocon(factor, norm, uplo="L")[0] > _MIN_RECIPROCAL_CONDITION:
         for _ in range(3):  # repeated, for the digits that the condition of N'N costs
             step = cho_solve((factor, True), design.T @ left, check_finite=False)
-            coefficients[varies] += step
+            found += step
             left = left - design @ step
     else:  # nearly singular
-        design = np.column_stack([block, ones])
-        coefficients = np.linalg.lstsq(design, values, rcond=1e-6)[0]
-        left = values - design @ coefficients
+        step = np.linalg.lstsq(design, left, rcond=1e-6)[0]
+        found += step
+        left = left - design @ step
     left[:, is_constant | (np.linalg.norm(left, axis=0) <= rounding)] = 0.0
+    coefficients = np.zeros((varies.size, values.shape[1]))
+    coefficients[varies] = found / scales[:, np.newaxis]
+    coefficients[-1] -= center @ coefficients
     return left, coefficients
 
 
@@ -71,8 +83,8 @@ class EraNeutralizer(EraTransformer):
 
     Parameters
     ----------
-    neutralizers : list of str or int
-        Columns of X, by their names or places, without missing values.
+    neutralizers : list of str, int or bool
+        Columns of X, by names, places or one bool per column, without missing values.
     proportion : float, default=1.0
         c, between 0 (nothing is subtracted) and 1.
     {SMOOTH}
@@ -96,7 +108,7 @@ class EraNeutralizer(EraTransformer):
         "proportion": [Interval(Real, 0, 1, closed="both")],
     }
     _takes_nan = False
-    neutralizers: list[str] | list[int] = field(kw_only=False)
+    neutralizers: list[str] | list[int] | list[bool] = field(kw_only=False)
     proportion: float = 1.0
     smooth: float = 10.0
     unseen: str = "batch"
@@ -105,15 +117,15 @@ class EraNeutralizer(EraTransformer):
         self, X: Table, eras: Eras | None, *, reset: bool
     ) -> tuple[Array, EncodedEras]:
         values, encoded = super()._read(X, eras, reset=reset)
-        places: dict[Any, int] = {j: j for j in range(values.shape[1])}
-        names = getattr(self, "feature_names_in_", [])
-        places |= {name: j for j, name in enumerate(names)}
-        if unknown := [x for x in self.neutralizers if x not in places]:
-            raise ValueError(
-                f"neutralizers has {unknown[0]!r}, which is no column of X: pass names "
-                f"or places of its {values.shape[1]} columns."
-            )
-        self._columns = [places[x] for x in self.neutralizers]
+        if reset:
+            are_named = hasattr(self, "feature_names_in_")
+            names = [*getattr(self, "feature_names_in_", range(values.shape[1]))]
+            given = self.neutralizers
+            mask = choose_columns(given, names, are_named, name="neutralizers")
+            self._columns = np.flatnonzero(mask).tolist()
+            if not any(isinstance(x, bool | np.bool_) for x in given):  # in their order
+                at = (names.index(x) if isinstance(x, str) else x for x in given)
+                self._columns = [*map(int, at)]
         return values, encoded
 
     def _learn(self, X: Array, eras: EncodedEras, weights: Array) -> None:

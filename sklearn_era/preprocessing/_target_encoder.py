@@ -24,7 +24,7 @@ from .._fit_attributes import restores_on_failure
 from .._parameter_object import with_parameters
 from .._scikit_learn import check_sample_weight
 from .._tables import columns as tables
-from .._tables.checks import check_table, is_data_frame
+from .._tables.checks import check_table, is_data_frame, names_of_columns
 from .._tables.target import are_classes, check_values
 from .._target_statistics import Cells, cells_of, effects
 from .._typing import Eras, Table
@@ -221,7 +221,7 @@ class EraTargetEncoder(TransformerMixin, BaseEstimator):
         check_is_fitted(self)
         if eras is None and (known := getattr(self, "_era_column", None)) is not None:
             names = [known] if isinstance(known, str) else known
-            eras = known if {*names} <= {*getattr(X, "columns", ())} else None
+            eras = known if {*names} <= {*names_of_columns(X)} else None
         X, encoded = self._read(X, eras, reset=False)
         if eras is None:
             return self._encode(X, np.full(encoded.codes.size, -1))
@@ -343,6 +343,11 @@ class EraTargetEncoder(TransformerMixin, BaseEstimator):
         encoder = LabelEncoder().fit(y)
         self.classes_, codes = encoder.classes_, encoder.transform(y)
         last = self.classes_.size - 1
+        if self.target_type == "binary" and last > 1:
+            raise ValueError(
+                f"y has {last + 1} classes, and target_type='binary' is for two: pass "
+                "target_type='multiclass'."
+            )
         if self.target_type == "auto" and last > 1:
             self.target_type_ = "multiclass"
         shown = [last] if self.target_type_ == "binary" else range(last + 1)

@@ -40,7 +40,11 @@ from sklearn_era.ensemble import HistGradientBoostingClassifier as Classifier
 from sklearn_era.ensemble import HistGradientBoostingRegressor as Regressor
 from sklearn_era.inspection import shap_values
 from sklearn_era.model_files import load_model, save_model
-from sklearn_era.model_selection import EraSearchDisplay, EraWalkForwardSplit
+from sklearn_era.model_selection import (
+    EraSearchDisplay,
+    EraSplit,
+    EraWalkForwardSplit,
+)
 from sklearn_era.preprocessing import EraTargetEncoder
 
 SMALL = {"max_iter": 6, "max_leaf_nodes": 12, "min_samples_leaf": 5, "random_state": 0}
@@ -252,6 +256,31 @@ def test_losses_are_the_plain_model_s(params, metric):
     # Derivatives by differences.
     slope = (loss(1.1, p + 1e-6) - loss(1.1, p - 1e-6)) / 2e-6
     np.testing.assert_allclose(loss.derivative(1.1, p), slope, rtol=1e-5)
+
+
+@pytest.mark.parametrize("unit", [2.0**-45, 2.0**45])
+@pytest.mark.parametrize(("name", "power"), [
+    ("gamma", 0), ("poisson", 1), ("absolute_error", 1), ("squared_error", 2),
+])  # fmt: skip
+def test_losses_scale_with_the_unit_of_targets(name, power, unit):
+    loss, p = loss_of(Regressor(loss=name)), np.array([[-1.0], [0.0], [1e-20], [3.0]])
+    y = np.array([0.5, 2.0, 7.0] if name == "gamma" else [0.0, 0.5, 7.0])
+    found, slope = loss(unit * y, unit * p), loss.derivative(unit * y, unit * p)
+    np.testing.assert_allclose(found / unit**power, loss(y, p), atol=1e-99)
+    expected = loss.derivative(y, p)
+    np.testing.assert_allclose(slope * unit ** (1 - power), expected, atol=1e-99)
+
+
+@pytest.mark.parametrize("unit", [2.0**-45, 2.0**45])
+def test_weights_of_amounts_are_free_of_their_unit(unit):
+    X, y, eras = make_levels(8, 40)
+    plain = Regressor(loss="gamma", **SMALL)
+    one, other = (
+        AutoEraRegressor(plain, members=["leaves_4", "linear"]).fit(X, x, eras=eras)
+        for x in (np.exp(y), unit * np.exp(y))
+    )
+    assert other.weights_ == pytest.approx(one.weights_, abs=1e-6)
+    np.testing.assert_allclose(other.predict(X) / unit, one.predict(X), rtol=1e-5)
 
 
 def test_counts_get_the_number_of_trees_of_least_deviance():
@@ -613,11 +642,17 @@ def test_default_members_are_chosen_by_name_and_folds_of_rows_are_enough():
         fit(auto(["level", "linear"], cv=2), ERAS < 4)
 
 
-def test_targets_that_overlap_have_no_folds_of_rows(capsys):
-    folds = EraWalkForwardSplit(3, test_size=2, gap=2, era_order="ordered")
-    model = auto(["linear"], cv=folds, verbose=1).fit(X, Y, eras=ERAS)
-    assert "in rows left out" not in capsys.readouterr().out
-    assert model.era_labels_.tolist() == [10, 11, 12, 13, 14, 15]
+@pytest.mark.parametrize(("splitter", "lag", "has_rows"), [
+    (EraWalkForwardSplit, {"gap": 2}, False), (EraSplit, {"gap": 2}, False),
+    (EraSplit, {"purge": 2}, False), (EraSplit, {"purge": "14D"}, False),
+    (EraSplit, {"horizon": 2}, True),  # ahead, of targets that span an era
+])  # fmt: skip
+def test_targets_that_overlap_have_no_folds_of_rows(splitter, lag, has_rows, capsys):
+    eras = np.datetime64("2024-01-01") + 7 * ERAS.astype("m8[D]")
+    folds = splitter(3, test_size=2, **lag)
+    model = auto(["linear"], cv=folds, verbose=1).fit(X, Y, eras=eras)
+    assert ("in rows left out" in capsys.readouterr().out) == has_rows
+    assert model.era_labels_.tolist() == np.unique(eras)[10:].tolist()
 
 
 @pytest.mark.filterwarnings("ignore:The loss in")

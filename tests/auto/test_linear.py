@@ -95,6 +95,22 @@ def test_a_single_class_is_certain():
     assert model.check()
 
 
+@pytest.mark.parametrize("weights", [None, 1e-6 * WEIGHTS])
+@pytest.mark.parametrize("value", [0.1, 123.456, 1e9 + 0.1])
+@pytest.mark.parametrize("loss", ["squared_error", "gamma", "log_loss"])
+def test_a_column_that_is_constant_in_training_counts_for_nothing(loss, value, weights):
+    # The mean of values of 0.1 is not 0.1, and differences are not 0.
+    table = X.assign(c=np.where(np.arange(N) % 7, value, np.nan))
+    y, model = np.exp(SIGNAL), LinearRegressor(loss)
+    if loss == "log_loss":
+        y, model = SIGNAL > 2, LinearClassifier(loss)
+    model.fit(table, y, sample_weight=weights)
+    predict = model.predict_proba if loss == "log_loss" else model.predict
+    for new in (2 * value, value + 1e6):
+        pair = predict(table.assign(c=value)), predict(table.assign(c=new))
+        assert (pair[0] == pair[1]).all()
+
+
 @pytest.mark.parametrize("kind", ["regression", "classes"])
 def test_rows_without_weight_count_for_nothing(kind):
     outlier = X.assign(a=1e3, c=np.nan, kind=pd.Categorical(["z"] * N))

@@ -18,7 +18,11 @@ from sklearn_era.ensemble import HistGradientBoostingClassifier as Classifier
 from sklearn_era.ensemble import HistGradientBoostingRegressor as Regressor
 from sklearn_era.model_files import load_model, save_model
 from sklearn_era.model_selection import EraSearchCV, EraWalkForwardSplit
-from sklearn_era.preprocessing import EraStandardScaler
+from sklearn_era.preprocessing import (
+    EraNeutralizer,
+    EraStandardScaler,
+    EraTargetEncoder,
+)
 
 RNG, CODES = np.random.default_rng(0), np.repeat(np.arange(6), 40)
 X, Y = RNG.normal(size=(240, 3)), RNG.normal(size=240)
@@ -328,6 +332,9 @@ def test_places_that_the_columns_of_eras_move_are_refused(
             match=f"^(estimator__)?{name}=.* counts columns "
             r"of X, and eras=.* takes 'week' out of them: name columns",
         ):
+            model.fit(first, y, eras=eras)
+    for model in (EraNeutralizer([0, 1]), EraTargetEncoder(relative=[1])):
+        with pytest.raises(ValueError, match=r"^(neutralizers|relative)=.* 'week' out"):
             model.fit(first, y, eras=eras)
     models = [
         Regressor(max_iter=9, **{name: by_name}).fit(first, y, eras=eras),

@@ -3,6 +3,7 @@
 import numpy as np
 import pandas as pd
 import polars as pl
+import pyarrow as pa
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.exceptions import UndefinedMetricWarning
@@ -62,12 +63,12 @@ def test_a_level_by_era_is_no_importance_and_errors_are_those_of_eras():
     assert_allclose(result.importances[:, 3], 0, atol=1e-12)
 
 
-@pytest.mark.parametrize("library", [pd, pl])
-def test_frames_keep_their_columns_and_eras_may_be_one(library):
+@pytest.mark.parametrize("make", [lambda X: X, pl.from_pandas, pa.Table.from_pandas])
+def test_frames_keep_their_columns_and_eras_may_be_one(make):
     frame, y, eras = make_mixed_frame()
     frame = frame.assign(week=np.array(["a", "b", "c", "d"])[eras])
     before = frame.copy()
-    X = frame if library is pd else pl.from_pandas(frame)
+    X = make(frame)
     model = HistGradientBoostingRegressor(max_iter=10, categorical_features=["t"])
     options = {"era_order": "unordered", "n_repeats": 2, "cv": 2, "as_frame": True}
     result = era_permutation_importance(model, X, y, eras="week", **options)

@@ -3,6 +3,7 @@
 import numpy as np
 import pandas as pd
 import polars as pl
+import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -146,7 +147,7 @@ def test_categories_are_named_by_mask_index_or_name():
         assert_array_equal(result.n_bins, sizes)
 
 
-@pytest.mark.parametrize("frame", [pd.DataFrame, pl.DataFrame])
+@pytest.mark.parametrize("frame", [pd.DataFrame, pl.DataFrame, pa.table])
 def test_eras_may_be_a_column_that_is_no_feature(frame):
     rng = np.random.default_rng(0)
     columns = {"a": rng.normal(size=100), "b": rng.normal(size=100)}

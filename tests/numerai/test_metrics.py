@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.stats import norm
+from sklearn.preprocessing import scale
 
 from helpers import peak_memory
 from sklearn_era.metrics import EraScores
@@ -201,6 +202,7 @@ def neutralizer_kinds():
         "negative integers": wide.astype(np.int16) * -500,
         "scales": rng.normal(size=(300, 6)) * 10.0 ** np.arange(-6, 6, 2),
         "large mean": normal + 1e4,
+        "larger mean": normal + 1e6,
     }
     for e in range(1, 14, 2):  # that nearly depend on each other
         near = normal[:, :1] + 10.0**-e * rng.normal(size=(300, 1))
@@ -212,11 +214,14 @@ def neutralizer_kinds():
 def test_neutralize_takes_out_a_regression(kind):
     neutralizers = neutralizer_kinds()[kind]
     x = np.random.default_rng(1).normal(size=300)
+    # Of columns as they are, the singular values that numerai-tools drops are needed.
+    is_free = kind in ("scales", "large mean", "larger mean")
+    plain = scale(neutralizers) if is_free else neutralizers
     # Where the singular values span 1e6, least squares itself knows fewer digits.
-    is_hard = kind in ("scales", "large mean") or kind.startswith("near")
+    is_hard = is_free or kind.startswith("near")
     for c in (1.0, 0.3, 0.0):
         result = neutralize(x, neutralizers, proportion=c)
-        expected = neutral(x, neutralizers, c)
+        expected = neutral(x, plain, c)
         assert_allclose(result, expected, rtol=0, atol=1e-9 if is_hard else 1e-12)
 
 

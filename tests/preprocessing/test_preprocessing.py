@@ -207,6 +207,33 @@ def test_coefficients_are_mixed_with_those_of_the_training():
             assert_allclose(found[rows, j], expected, rtol=0, atol=1e-9)
 
 
+@pytest.mark.parametrize(
+    "transformer", [*TRANSFORMERS, EraNeutralizer([0, 2], smooth=K)], ids=repr
+)
+def test_means_and_units_of_columns_are_free(transformer):
+    table, known = WITH_NAN.copy(), {"eras": ERAS, "sample_weight": WEIGHTS}
+    table[:, 2] = X[:, 2]
+    units = np.array([1e-9, 1.0, 1e6, 1e9, 1e-3])
+    expected = transformer.fit_transform(table, **known)
+    found = transformer.fit_transform(units * (table + 1e5), **known)
+    if isinstance(transformer, EraNeutralizer):
+        others = np.delete(np.arange(5), transformer.neutralizers)
+        expected, found = expected[:, others], (found / units)[:, others]
+    assert_allclose(found, expected, rtol=1e-6, atol=1e-8)
+
+
+def test_neutralizers_are_names_places_or_a_mask_of_the_fit():
+    frame, mask = pd.DataFrame(X, columns=[*"vwxyz"]), [False, True, False, True, False]
+    expected = EraNeutralizer([1, 3]).fit(X, eras=ERAS)
+    for table, given in ((X, mask), (frame, mask), (frame, ["w", "y"]), (X, (3, 1))):
+        found = EraNeutralizer(given).fit(table, eras=ERAS)
+        order = [1, 0, 2] if given == (3, 1) else [0, 1, 2]
+        assert_allclose(found.coef_[order], expected.coef_, atol=1e-12)
+    before = expected.transform(X, eras=ERAS)
+    after = expected.set_params(neutralizers=[0]).transform(X, eras=ERAS)
+    assert_array_equal(after, before)
+
+
 @each
 def test_rows_come_out_alone_as_with_others_by_the_statistics_of_training(transformer):
     transformer = clone(transformer)
@@ -345,8 +372,17 @@ BAD = [
     ("^eras='week' names a column, but X is ndarray",
      lambda: EraStandardScaler().fit(X, eras="week")),
     ("The 'smooth' parameter", lambda: EraRankTransformer(smooth=-1).fit(X, eras=ERAS)),
-    ("^neutralizers has 'f', which is no column of X: pass names or places of its 5",
+    ("^neutralizers names column 'f', but X is no data frame, and its columns have no",
      lambda: EraNeutralizer(["f"]).fit(X, eras=ERAS)),
+    ("^neutralizers: there is no column 5 among the 5 of X",
+     lambda: EraNeutralizer([5]).fit(X, eras=ERAS)),
+    ("^neutralizers has 2 bools, but X has 5 columns; pass one a column",
+     lambda: EraNeutralizer([True, False]).fit(X, eras=ERAS)),
+    ("^neutralizers must hold names, indices or bools; got True in it",
+     lambda: EraNeutralizer([True, 2]).fit(X, eras=ERAS)),
+    ("^unseen='train' needs .* fit, with unseen='batch', kept none: fit again",
+     lambda: EraRankTransformer().fit(X, eras=ERAS).set_params(unseen="train")
+     .transform(X, eras=ERAS)),
     (r"^neutralizers has columns of X with missing values \(NaN\): fill them",
      lambda: EraNeutralizer([0]).fit(X, eras=ERAS).transform(np.full((2, 5), np.nan))),
     (r"^neutralizers: no era has more rows with values than these 3 columns \(n_sam",

@@ -4,6 +4,8 @@ import pickle
 
 import numpy as np
 import pandas as pd
+import polars as pl
+import pyarrow as pa
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn import config_context
@@ -92,6 +94,19 @@ def test_effects_are_those_by_hand(era_order):
                 n *= WEIGHTS.sum() / (WEIGHTS @ WEIGHTS)
                 expected = *expected[:2], n
             assert_allclose(values, expected, rtol=1e-9, atol=1e-9)
+
+
+@pytest.mark.parametrize("unit", [1e-9, 1e6, 1e12])
+@pytest.mark.parametrize("smooth", ["auto", 10.0, 0.0])
+@pytest.mark.parametrize("effects", ["some", "none"])
+def test_units_of_targets_are_free(unit, smooth, effects):
+    y = Y if effects == "some" else np.random.default_rng(4).normal(size=Y.size)
+    params = {"target_type": "continuous", "smooth": smooth, **EVERY}
+    encoder = EraTargetEncoder(categorical_features=[0], relative=[1], **params)
+    of_one, of_unit = (
+        encoder.fit_transform(np.c_[CODES, x * y], x * y, eras=ERAS) for x in (1, unit)
+    )
+    assert_allclose(of_unit / [unit, unit, 1, unit], of_one, rtol=1e-9, atol=1e-9)
 
 
 def test_no_later_target_changes_what_is_known():
@@ -288,14 +303,21 @@ def test_columns_are_chosen_and_slips_named():
     ):
         with pytest.raises(ValueError, match=match):
             model.fit(table, targets, eras=ERAS)
+    binary = EraTargetEncoder(target_type="binary")
+    with pytest.raises(ValueError, match=r"^y has 3 classes, .* pass target_type='mul"):
+        binary.fit(X, ERAS % 3, eras=ERAS)
 
 
-def test_rows_without_the_column_of_eras_are_of_a_new_one():
-    frame = pd.DataFrame({"era": ERAS, "c": CODES.astype(str)})
+@pytest.mark.parametrize("make", [pd.DataFrame, pl.DataFrame, pa.table])
+def test_rows_without_the_column_of_eras_are_of_a_new_one(make):
+    columns = {"c": [*map(str, CODES)], "era": ERAS}
+    frame, text = make(columns), make({"c": columns["c"]})
     encoder = EraTargetEncoder().fit(frame, Y, eras="era")
-    of_new = encoder.transform(frame.assign(era=99))
-    assert_array_equal(encoder.transform(frame[["c"]]), of_new)
-    assert (encoder.transform(frame) != of_new).any()
+    of_new = encoder.transform(make(columns | {"era": 99 + 0 * ERAS}))
+    assert_array_equal(encoder.transform(text), of_new)
+    found = encoder.transform(frame)
+    assert_array_equal(found, encoder.transform(text, eras=ERAS))
+    assert (np.asarray(found) != of_new).any()
 
 
 def test_numbers_relative_to_categories_are_less_their_effect_on_them(tmp_path):

@@ -3,6 +3,7 @@
 import numpy as np
 import pandas as pd
 import polars as pl
+import pyarrow as pa
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.special import expit
@@ -261,6 +262,10 @@ def test_groups_are_a_column_labels_or_eras():
     for given in ({"groups": site, "eras": np.zeros(600)}, {"eras": site}):
         assert_array_equal(scores(with_site, Y, variance_penalty=0.3, **given), by_name)
     assert (by_name != scores(with_site, Y)).any()
+    arrow = pa.table({name: with_site[name].to_numpy() for name in ("age", "site")})
+    of_arrow = scores(arrow, Y, groups="site", variance_penalty=0.3)
+    by_name = scores(with_site[["age", "site"]], Y, groups="site", variance_penalty=0.3)
+    assert_array_equal(of_arrow, by_name)
 
 
 def test_groups_of_splitters_are_others():
