@@ -14,6 +14,7 @@ from sklearn.utils._param_validation import HasMethods, validate_params
 from .._eras import EncodedEras
 from .._optional import import_optional
 from .._scikit_learn import check_sample_weight
+from .._tables.checks import names_of_columns
 from .._typing import Eras, Estimator, Folds, Scoring
 from ..model_selection._out_of_era import check_rows, with_order
 from ..model_selection._search_errors import mean_and_safe_error, mean_over_folds
@@ -104,7 +105,7 @@ def era_permutation_importance(
     scores = EraMean(tested, mean_over_folds(falls)[:, tested].sum(axis=0))
     warn_of_undefined([scores], encoded.labels, str(scoring or "the score"))
     mean, error = mean_and_safe_error(falls, are_ordered)
-    names = getattr(X, "columns", [f"x{j}" for j in range(falls.shape[0])])
+    names = [*names_of_columns(X)] or [f"x{j}" for j in range(falls.shape[0])]
     result = Bunch(
         importances=mean_over_folds(falls).T, mean_importance=mean,
         importance_error=error, era_labels=encoded.labels,

@@ -27,6 +27,7 @@ from .._eras import check_eras, read_eras
 from .._fit_attributes import restores_on_failure
 from .._parameter_object import parameter, with_parameters
 from .._scikit_learn import check_sample_weight
+from .._tables.checks import names_of_columns
 from .._tables.target import check_y
 from .._threads import N_JOBS_CONSTRAINTS, openmp_threads
 from .._typing import Eras, Table
@@ -124,7 +125,7 @@ class RuleEnsembleClassifier(
         """
         rng = check_random_state(self.random_state)
         if isinstance(groups, str):
-            if groups not in getattr(X, "columns", ()):
+            if groups not in [*names_of_columns(X)]:
                 raise ValueError(
                     f"groups={groups!r} is no column of X; pass the name of one, or a "
                     "label a row."
