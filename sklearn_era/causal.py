@@ -17,7 +17,7 @@ from sklearn.utils.multiclass import type_of_target
 
 from ._eras import check_eras, encode_eras
 from ._optional import import_optional
-from ._tables.checks import is_data_frame
+from ._tables.checks import names_of_columns
 from ._tables.columns import (
     as_matrix,
     choose_columns,
@@ -334,7 +334,8 @@ def _ratios(
     """
     columns = read_columns(X)
     names = [column.name for column in columns]
-    is_invariant = choose_columns(invariant, names, is_data_frame(X), name="invariant")
+    has_names = len(names_of_columns(X)) > 0
+    is_invariant = choose_columns(invariant, names, has_names, name="invariant")
     if not is_invariant.any():
         raise ValueError("invariant has no column in it; name at least one.")
     mapper = make_bin_mapper(max_bins, 0)  # draws the same rows of many each time

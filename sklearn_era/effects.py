@@ -111,6 +111,8 @@ class Intercepts(ParameterObject):
     and its intercept is the expectation of trend plus a_j given all eras, plus the mean
     of c. Trees explain the shock u_j of an era, and the constant c of a group g of eras
     that agree in all columns that are constant within eras: a holiday keeps its effect.
+    If more than 64 groups have several eras, as with the temperature of a day, the bins
+    of such columns are made wider.
     Variances and phi have the largest restricted likelihood on a grid [2]_, and are
     estimated before the first tree and after 4, 16, 64 trees and so on. A level is
     carried forward if its log-likelihood exceeds that without a level by 2, at least

@@ -1,1 +1,1 @@
-"""Functions that read fitted trees, in ``traversal``: features, leaves and sums."""
+"""Functions that read fitted trees, in ``traversal``: features, thresholds, sums."""

@@ -1,4 +1,4 @@
-"""Functions that read fitted trees: features, gains, leaves, sums up to the root."""
+"""Read fitted trees: features, thresholds, gains, leaves, sums up to the root."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -15,6 +15,17 @@ def column_of_feature(estimator: BaseEstimator) -> NDArray[np.intp]:
     if is_categorical is None:
         return np.arange(estimator.n_features_in_)
     return np.argsort(~is_categorical, kind="stable")
+
+
+def threshold_text(thresholds: NDArray[np.float64], i: int) -> str:
+    """Return a sorted threshold as text, to 6 significant digits, or to as many as tell
+    it from its neighbours; from a million on, to at least 15, as timestamps need.
+    """
+    number, near = thresholds[i], thresholds[max(i - 1, 0) : i + 2]
+    digits = 6 if abs(number) < 1e6 else 15
+    while digits < 17 and len({f"{x:.{digits}g}" for x in near}) < near.size:
+        digits += 1
+    return f"{number:.{digits}g}"
 
 
 def gains_by_column(

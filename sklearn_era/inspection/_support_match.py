@@ -13,7 +13,7 @@ from sklearn.model_selection import StratifiedKFold, cross_val_score
 from sklearn.utils import Bunch, column_or_1d
 from sklearn.utils._param_validation import HasMethods, Interval, validate_params
 
-from .._era_arguments import take_era_column
+from .._era_arguments import names_columns, take_era_column
 from .._era_labels import find
 from .._eras import check_eras, read_eras
 from .._optional import import_optional
@@ -74,8 +74,9 @@ def support_match(
     ----------
     X : array-like or data frame of shape (n_samples, n_features)
         The rows: those of the training set.
-    eras : array-like of shape (n_samples,), or str
-        Era of each row, or the name of the column of eras, which then is no feature.
+    eras : array-like of shape (n_samples,), str or list of str
+        Era of each row, or the name or names of columns of X, which are then no
+        features, in `X_holdout` either.
     X_holdout : array-like or data frame of shape (n_holdout, n_features), default=None
         Rows of another set, such as later rows, to compare with the bins of X.
     reference_eras : array-like, default=None
@@ -145,8 +146,10 @@ default='from_dtype'
     """
     pandas = import_optional("pandas", extra="cli") if as_frame else None
     refuse_bools({"n_bins": n_bins, "min_samples": min_samples})
-    if isinstance(eras, str) and eras in names_of_columns(X_holdout):
-        X_holdout, _ = take_era_column(X_holdout, eras)
+    if X_holdout is not None and names_columns(eras, X):
+        known = [*names_of_columns(X_holdout)]
+        shared = [x for x in np.atleast_1d(eras).tolist() if x in known]
+        X_holdout, _ = take_era_column(X_holdout, shared, X_name="X_holdout")
     X, eras = take_era_column(X, eras)
     columns = read_columns(X, categorical_features=categorical_features)
     encoded = read_eras(eras, columns[0].values)

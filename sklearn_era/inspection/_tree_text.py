@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator
 
-from .._trees.traversal import column_of_feature
+from .._trees.traversal import column_of_feature, threshold_text
 from .._typing import Eras, Table
 from ..ensemble._forests.fit import ForestFitMixin
 from ._features import feature_names, left_categories
@@ -54,14 +54,17 @@ def describe_tree(
     names = feature_names(estimator)[column_of_feature(estimator)]
     # All values of a forest are divided by the number of trees.
     scale = estimator.n_iter_ if isinstance(estimator, ForestFitMixin) else 1
-    nodes = []
+    nodes, splits = [], trees[tree].nodes[trees[tree].nodes["is_leaf"] == 0]
     for i, node in enumerate(trees[tree].nodes):
         depth, value = int(node["depth"]), f"{node['value'] * scale:.6g}"
         if node["is_leaf"] or depth > max_depth:
             nodes.append(Node(depth, value if node["is_leaf"] else CUT))
             continue
+        feature = node["feature_idx"]
         categories = left_categories(estimator, trees[tree], i)
-        sides = _sides(names[node["feature_idx"]], node, categories)
+        near = np.unique(splits["num_threshold"][splits["feature_idx"] == feature])
+        threshold = threshold_text(near, np.searchsorted(near, node["num_threshold"]))
+        sides = _sides(names[feature], node, threshold, categories)
         children = int(node["left"]), int(node["right"])
         count, gain, more, effects = node["count"], node["gain"], (), None
         if table is not None:
@@ -77,7 +80,9 @@ def describe_tree(
     return nodes
 
 
-def _sides(name: str, node: Any, categories: tuple[Any, ...] | None) -> tuple[str, str]:
+def _sides(
+    name: str, node: Any, threshold: str, categories: tuple[Any, ...] | None
+) -> tuple[str, str]:
     """Return in words which rows a split sends to the left, and which to the right."""
     missing, known = f"{name} is missing", f"{name} is not missing"
     if categories == ():
@@ -88,7 +93,6 @@ def _sides(name: str, node: Any, categories: tuple[Any, ...] | None) -> tuple[st
     elif np.isinf(node["num_threshold"]):
         return known, missing
     else:
-        threshold = f"{node['num_threshold']:.6g}"
         left, right = f"{name} <= {threshold}", f"{name} > {threshold}"
     if node["missing_go_to_left"]:
         return f"{left} or missing", right

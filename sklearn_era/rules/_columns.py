@@ -8,8 +8,12 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.ensemble._hist_gradient_boosting.binning import _BinMapper
 
+from .._trees.traversal import threshold_text
 from .._typing import Seed
 from ..ensemble._binning.floats import fit_float_mapper
+
+# Stands for infinity: bins need finite edges.
+INFINITE = 1e300
 
 # A column and the bins that a rule accepts, bit i for bin i.
 BinsOfColumn = tuple[int, int]
@@ -51,7 +55,8 @@ def fit_bins(
         for j in np.flatnonzero(mapper.is_categorical_ == 0):
             known = np.unique(X[~np.isnan(X[:, j]), j])
             if known.size > n_bins:
-                edges = np.linspace(known[0], known[-1], n_bins + 1)[1:-1]
+                finite = known[np.abs(known) < INFINITE]
+                edges = np.linspace(finite[0], finite[-1], n_bins + 1)[1:-1]
                 filled = np.unique(np.searchsorted(edges, known))
                 mapper.bin_thresholds_[j] = edges[filled[:-1]]
                 mapper.n_bins_non_missing_[j] = filled.size
@@ -97,13 +102,6 @@ def is_covered(
     return covered
 
 
-def _number_text(number: float) -> str:
-    """Return a number as text, to 6 significant digits; from a million on, to 15
-    digits, as timestamps need.
-    """
-    return f"{number:.6g}" if abs(number) < 1e6 else f"{number:.15g}"
-
-
 def condition_text(
     mapper: _BinMapper, name: str, categories: list[Any] | None, bins: BinsOfColumn
 ) -> str:
@@ -120,9 +118,9 @@ def condition_text(
     if categories is None:
         thresholds = mapper.bin_thresholds_[column]
         if inside[0] > 0:
-            parts.append(f"{name} > {_number_text(thresholds[inside[0] - 1])}")
+            parts.append(f"{name} > {threshold_text(thresholds, inside[0] - 1)}")
         if inside[-1] < n_bins - 1:
-            parts.append(f"{name} <= {_number_text(thresholds[inside[-1]])}")
+            parts.append(f"{name} <= {threshold_text(thresholds, inside[-1])}")
     elif len(inside) == 1 and not takes_missing:
         parts = [f"{name} = {categories[inside[0]]}"]
     else:

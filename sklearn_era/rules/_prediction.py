@@ -27,6 +27,7 @@ from ..ensemble._binning.rare_categories import (
 from ..ensemble._binning.read_columns import encode
 from ..ensemble._docstrings import CLASSES, PROBABILITIES, predicts
 from ._beam import Rule
+from ._columns import INFINITE
 
 
 @dataclass(frozen=True)
@@ -66,8 +67,8 @@ class RulePredictionMixin(BaseEstimator):
         X = X if reset else without_era_column(self, X)
         found: Any = self._preprocess_X(X, reset=reset)
         values, known_categories = found if reset else (found, [])
-        if np.isinf(values).any():  # bins need finite edges
-            values = np.clip(values, -1e300, 1e300)
+        if np.isinf(values).any():
+            values = np.clip(values, -INFINITE, INFINITE)
         is_categorical = self.is_categorical_
         if is_categorical is None:
             return values, [None] * values.shape[1]

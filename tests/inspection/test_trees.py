@@ -103,6 +103,15 @@ def test_splits_of_missing_values_and_depth():
     assert '0 [label="0"];' in export_graphviz(constant)
 
 
+@pytest.mark.parametrize("scale", [1, 2e-12, 20240115])
+def test_thresholds_are_told_apart(scale):
+    X = scale * (1 + 1e-9 * np.arange(200.0))[:, None]
+    model = ensemble.HistGradientBoostingRegressor(max_iter=1).fit(X, X[:, 0] / scale)
+    text = export_text(model)
+    found = re.findall("x0 <= (.*?)  ", text)
+    assert len({*found}) == len(found) == text.count("x0 > ") > 5
+
+
 def test_graphviz_has_the_texts_and_edges():
     model, frame, y, eras = fit()
     frame = frame.rename(columns={"s": 'a "b" \\c'})

@@ -55,6 +55,15 @@ def test_the_rule_is_found_and_reads_as_one_would_say_it():
     assert text == "x0 > 20240115"
 
 
+@pytest.mark.parametrize("scale", [1, -3e-9, 1e12])
+def test_thresholds_that_are_close_have_texts_of_their_own(scale):
+    rng = np.random.default_rng(0)
+    X = scale * (1 + 1e-9 * rng.normal(size=(400, 1)))
+    y = np.digitize(X[:, 0], np.quantile(X, [0.2, 0.4, 0.6])) % 2
+    est = fitted(X, y, n_estimators=9, max_depth=1)
+    assert len({*est.rules_.text}) == len(est._rules) > 2
+
+
 @pytest.mark.parametrize("make", [pd.DataFrame, pl.from_pandas])
 @pytest.mark.parametrize("names", ["week", ["week"], ["week", "site"]])
 def test_names_of_columns_of_eras(make, names, tmp_path):
@@ -191,6 +200,8 @@ def test_a_column_of_numbers_has_bins_of_equal_width_or_weight():
     x[:2] = 0, 80
     assert_allclose(thresholds(x, x > 15, 8, **uniform), np.arange(10, 80, 10))
     assert thresholds(2.0 ** (np.arange(400) % 8), x[:400] > 15, 8, **uniform).size == 7
+    x = np.r_[rng.uniform(0, 80, 400), 0, 80, np.inf, -np.inf]
+    assert_allclose(thresholds(x, x > 15, 8, **uniform), np.arange(10, 80, 10))
     infinite = np.where(np.arange(100) % 2, np.inf, -np.inf)[:, np.newaxis]
     for binning in ("uniform", "quantile"):
         est = fitted(infinite, infinite[:, 0] > 0, n_bins=2, binning=binning)

@@ -23,6 +23,8 @@ FITTED_INTERCEPTS = (
     "_era_patterns", "_era_level", "_group_labels", "_group_intercepts",
     "_group_series",
 )  # fmt: skip
+# Columns with more values, such as a day's temperature, have wider bins.
+_MOST_CONSTANTS = 64
 # Numbers of trees after which levels are estimated.
 _ESTIMATED_AT = frozenset([0, *(4**k for k in range(1, 16))])
 
@@ -98,8 +100,7 @@ def settle_intercepts(
     has_weight = eras_with_weight(series)
     known = series[:, has_weight]
     if effects._estimates:
-        patterns = estimator._era_patterns[has_weight]
-        groups = np.unique(patterns, axis=0, return_inverse=True)[1].reshape(-1)
+        groups = _groups_of(estimator._era_patterns[has_weight])
         paths = None if is_estimated else getattr(estimator, "_era_level", None)
         of_known, paths = follow_levels(known[0], known[1], groups, paths)
         estimator._era_level = paths
@@ -115,6 +116,20 @@ def settle_intercepts(
     # Not in place: a callback may have kept the earlier state.
     estimator._baseline_prediction = estimator._baseline_prediction + step
     return step
+
+
+def _groups_of(patterns: NDArray[np.uint8]) -> NDArray[np.intp]:
+    """Return the group of each era, of all eras with its bins. While too many groups
+    have several eras, merge neighbouring bins of the column that has most.
+    """
+    while True:
+        _, groups, sizes = np.unique(
+            patterns, axis=0, return_inverse=True, return_counts=True
+        )
+        if np.count_nonzero(sizes > 1) <= _MOST_CONSTANTS:
+            return groups.reshape(-1)
+        widest = np.argmax([np.unique(bins).size for bins in patterns.T])
+        patterns = patterns >> (np.arange(patterns.shape[1]) == widest)
 
 
 def _drop_held_out(estimator: BaseEstimator, labels: NDArray[Any]) -> None:

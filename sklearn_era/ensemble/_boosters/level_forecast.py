@@ -86,7 +86,7 @@ def follow_levels(
         else:
             level, is_carried = Level(*paths[k, :4].tolist()), paths[k, 4] > 0
         if level.q > 0 and series.is_known.any():
-            end = estimate_level(series, level)
+            end = Equations(series).estimate(level)
             # Trees that are fitted cannot learn a constant of later eras.
             constant = end.constant if is_carried else 0.0
             levels[:, k] = end.levels + constant
@@ -124,13 +124,15 @@ def fit_level(series: Series) -> Level:
         phi, *shares = (float(grid[i]) for grid, i in zip(_GRID, place, strict=True))
         return Level(phi, *(scale * share for share in shares))
 
-    @cache
+    equations = Equations(series)
+    evidence = cache(lambda place: equations.evidence(level_at((*place, 0))))
+
     def likelihood(place: Place) -> float:
-        return estimate_level(series, level_at(place)).log_likelihood
+        return evidence(place[:3]).log_likelihood(level_at(place).trend)
 
     best = max((_climb(likelihood, start) for start in _STARTS), key=likelihood)
     without = max(
-        estimate_level(series, Level(0.0, 1e-8 * scale, scale * share)).log_likelihood
+        equations.estimate(Level(0.0, 1e-8 * scale, scale * share)).log_likelihood
         for share in _GRID[2]
     )
     return level_at(best) if likelihood(best) > without + _LEAST_LOG_RATIO else Level()
@@ -151,51 +153,85 @@ def _climb(height: Callable[[Place], float], place: Place) -> Place:
         place = best
 
 
-def estimate_level(series: Series, level: Level) -> Estimate:
-    """Return the estimate of a level by a series, with its restricted likelihood. The
-    precision A of steps a is tridiagonal, so that the inverse of the covariance,
-    ``W - W (A + W)^-1 W`` with weights W, takes O(n_eras) per column.
+class Evidence(NamedTuple):
+    """Values and places of eras (see `Level`), less what the constants explain."""
+
+    products: Array  # (2, 2), of both by the inverse of the covariance
+    effects: Array  # (n_constants, 2)
+    log_determinant: float
+    n_free: int
+
+    def slope(self, trend: float) -> float:
+        (_, both), (_, square) = self.products
+        return float(both / (square + 1 / trend)) if trend else 0.0
+
+    def log_likelihood(self, trend: float) -> float:
+        (squares, both), (_, square) = self.products
+        logs = self.log_determinant + (np.log(trend * square + 1) if trend else 0.0)
+        squares = squares - both * self.slope(trend)
+        return float(-0.5 * (logs + squares + self.n_free * np.log(2 * np.pi)))
+
+
+class Equations:
+    """The equations of a series. The precision A of steps a is tridiagonal, so that the
+    inverse of the covariance, ``W - W (A + W)^-1 W`` with weights W, takes O(n_eras)
+    per column.
     """
-    values, variances, groups = series
-    phi, q, tau2, trend = level
-    n_eras, known = values.size, series.is_known
-    weights = np.zeros(n_eras)
-    weights[known] = 1 / (tau2 + variances[known])
-    diagonal = np.full(n_eras, (1 + phi**2) / q)
-    diagonal[[0, -1]] = 1 / q
-    d, e, _ = dpttrf(diagonal + weights, np.full(n_eras - 1, -phi / q))
-    constants = np.unique(groups[known])
-    places = _places(n_eras)
-    columns = [np.where(known, values, 0.0)[:, None], groups[:, None] == constants]
-    if trend:
-        columns.append(places[:, None])
-    weighted = weights[:, None] * np.hstack(columns)
-    solved, _ = dpttrs(d, e, weighted)
-    # The inverse of the covariance times the columns.
-    inverse = weighted - weights[:, None] * solved
-    regressors = np.hstack(columns[1:]).astype(np.float64)
-    normal = regressors.T @ inverse[:, 1:]
-    if trend:
-        normal[-1, -1] += 1 / trend
-    right = regressors.T @ inverse[:, 0]
-    effects = np.linalg.solve(normal, right)
-    steps = solved[:, 0] - solved[:, 1:] @ effects
-    slope = float(effects[-1]) if trend else 0.0
-    log_determinants = (
-        np.log(d).sum()
-        + n_eras * np.log(q)
-        - np.log1p(-(phi**2))
-        - np.log(weights[known]).sum()
-        + np.linalg.slogdet(normal)[1]
-        + (np.log(trend) if trend else 0.0)
-    )
-    squares = columns[0][:, 0] @ inverse[:, 0] - right @ effects
-    n_free = np.count_nonzero(known) - constants.size
-    return Estimate(
-        steps + slope * places, float(steps[-1]), float(slope * places[-1]), slope,
-        float((regressors @ effects - slope * places)[known].mean()),
-        float(-0.5 * (log_determinants + squares + n_free * np.log(2 * np.pi))),
-    )  # fmt: skip
+
+    def __init__(self, series: Series) -> None:
+        self.series, self.known = series, series.is_known
+        values, _, groups = series
+        constants, self.index = np.unique(groups[self.known], return_inverse=True)
+        # Values, places and an indicator of each constant, in LAPACK's order.
+        self.columns = np.zeros((values.size, 2 + constants.size), order="F")
+        self.columns[self.known, 0] = values[self.known]
+        self.columns[:, 1] = _places(values.size)
+        self.columns[self.known, 2 + self.index] = 1.0
+
+    def _factor(self, level: Level) -> tuple[Array, Array, Array]:
+        """Return W, and the factors of A + W."""
+        phi, q, tau2, _ = level
+        weights = np.zeros(self.known.size)
+        weights[self.known] = 1 / (tau2 + self.series.variances[self.known])
+        diagonal = np.full(weights.size, (1 + phi**2) / q)
+        diagonal[[0, -1]] = 1 / q
+        d, e, _ = dpttrf(diagonal + weights, np.full(weights.size - 1, -phi / q))
+        return weights, d, e
+
+    def evidence(self, level: Level) -> Evidence:
+        """Return the evidence on a level's parameters but the trend."""
+        weights, d, e = self._factor(level)
+        inverse, _ = dpttrs(d, e, weights[:, None] * self.columns, overwrite_b=True)
+        np.subtract(self.columns, inverse, out=inverse)
+        inverse *= weights[:, None]
+        products = self.columns.T @ inverse
+        normal, right = products[2:, 2:], products[2:, :2]
+        effects = np.linalg.solve(normal, right)
+        log_determinant = (
+            np.log(d).sum()
+            + d.size * np.log(level.q)
+            - np.log1p(-(level.phi**2))
+            - np.log(weights[self.known]).sum()
+            + np.linalg.slogdet(normal)[1]
+        )
+        return Evidence(
+            products[:2, :2] - right.T @ effects, effects, float(log_determinant),
+            self.index.size - normal.shape[0],
+        )  # fmt: skip
+
+    def estimate(self, level: Level) -> Estimate:
+        """Return the estimate of a level, with its restricted likelihood."""
+        evidence = self.evidence(level)
+        slope = evidence.slope(level.trend)
+        constants = evidence.effects @ [1.0, -slope]
+        trend = slope * self.columns[:, 1]
+        weights, d, e = self._factor(level)
+        rest = self.columns[:, 0] - trend - self.columns[:, 2:] @ constants
+        steps, _ = dpttrs(d, e, weights * rest)
+        return Estimate(
+            steps + trend, float(steps[-1]), float(trend[-1]), slope,
+            float(constants[self.index].mean()), evidence.log_likelihood(level.trend),
+        )  # fmt: skip
 
 
 def _places(n_eras: int) -> Array:

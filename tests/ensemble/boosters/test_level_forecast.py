@@ -18,7 +18,7 @@ from sklearn_era.ensemble import BinnedDataset
 from sklearn_era.ensemble import HistGradientBoostingClassifier as Classifier
 from sklearn_era.ensemble import HistGradientBoostingRegressor as Regressor
 from sklearn_era.ensemble._boosters import level_forecast as levels
-from sklearn_era.ensemble._boosters.era_effects import constant_columns
+from sklearn_era.ensemble._boosters.era_effects import _groups_of, constant_columns
 from sklearn_era.ensemble._boosters.level_forecast import Level, Series
 
 AUTO = Intercepts(forecast="auto")
@@ -68,7 +68,7 @@ def test_level_and_likelihood_are_those_of_dense_matrices(level, n_groups):
     series = make_series(n_groups=n_groups)
     known = np.flatnonzero(series.is_known)
     expected, constants, likelihood = conditional(series, level, known)
-    end = levels.estimate_level(series, level)
+    end = levels.Equations(series).estimate(level)
     assert end.log_likelihood == pytest.approx(likelihood)
     assert end.levels == pytest.approx(expected[:-1])
     assert end.constant == pytest.approx(constants.mean())
@@ -143,6 +143,28 @@ def test_columns_that_are_constant_within_eras():
     assert np.array_equal(patterns, np.column_stack([pattern, np.full(5, 255)]))
     columns, patterns = constant_columns(X, encode_eras(np.arange(200)))
     assert columns.size == patterns.size == 0
+
+
+@pytest.mark.parametrize("n_values", [4, 30, 60, 250])
+def test_columns_of_many_values_have_wider_bins(n_values, monkeypatch):
+    """So that a fit takes seconds; holidays keep their own constants."""
+    rng = np.random.default_rng(0)
+    temperatures, holidays = rng.permutation(400) % n_values, np.arange(400) % 8 == 0
+    eras, widths = np.repeat(np.arange(400), 3), set()
+    X = np.column_stack([temperatures, holidays])[eras]
+    evidence = levels.Equations.evidence
+    monkeypatch.setattr(levels.Equations, "evidence", lambda self, level: (
+        widths.add(self.columns.shape[1]), evidence(self, level))[1])  # fmt: skip
+    model = Regressor(max_iter=1, era_effects=AUTO)
+    model.fit(X, rng.normal(size=400)[eras] + rng.normal(size=eras.size), eras=eras)
+    groups = _groups_of(model._era_patterns)
+    _, expected = np.unique(model._era_patterns, axis=0, return_inverse=True)
+    assert np.array_equal(groups, expected.reshape(-1)) == (n_values < 60)
+    assert 0 < max(widths) <= 66
+    pairs = {*zip(groups.tolist(), holidays.tolist(), strict=True)}
+    assert len(pairs) == groups.max() + 1
+    spread = [np.ptp(temperatures[groups == group]) for group in range(groups.max())]
+    assert max(spread) <= (n_values > 40) * 8
 
 
 MONTHS = np.arange("2020-01", "2021-01", dtype="M8[M]")

@@ -3,9 +3,10 @@
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
-from sklearn.metrics import mean_absolute_error, r2_score
+from sklearn.metrics import accuracy_score, mean_absolute_error, r2_score
 
 from helpers.forests import classifier, drawn_rows, make_classes, make_data, regressor
+from sklearn_era.ensemble._forests.out_of_bag import OutOfBagMixin
 
 BOOTSTRAPS = pytest.mark.parametrize("bootstrap", ["rows", "within_eras", "whole_eras"])
 IGNORE = pytest.mark.filterwarnings("ignore:.*were drawn for every:UserWarning")
@@ -114,6 +115,31 @@ def test_what_helps_rows_that_all_trees_draw(make, bootstrap, make_eras, remedy)
     forest = make(n_estimators=2, bootstrap=bootstrap, oob_score=True)
     with pytest.warns(UserWarning, match=rf"in the scores\. {remedy}"):
         forest.fit(X, y, eras=make_eras(eras))
+
+
+@IGNORE
+@pytest.mark.parametrize("make", [regressor, classifier])
+def test_eras_of_few_rows_have_the_scores_of_scikit_learn(make, monkeypatch):
+    """Also where all targets of an era are equal; and each row is read once, not all
+    rows for each era.
+    """
+    X, y, _ = make_data()
+    eras, weights = np.arange(y.size) // 4, np.arange(y.size) % 3 + 1.0
+    y, sizes, score_rows = (y > 50).astype(float), [], OutOfBagMixin._score_rows
+    monkeypatch.setattr(OutOfBagMixin, "_score_rows", lambda self, *arguments: (
+        sizes.append(arguments[-1].size), score_rows(self, *arguments))[1])  # fmt: skip
+    forest = make(n_estimators=9, oob_score=True).fit(X, y, weights, eras=eras)
+    if make is regressor:
+        p, score = forest.oob_prediction_, r2_score
+        known = np.isfinite(p)
+    else:
+        p, score = forest.oob_decision_function_.argmax(axis=1), accuracy_score
+        known = np.isfinite(forest.oob_decision_function_[:, 0])
+    assert sum(sizes) == 2 * known.sum()
+    for era, found in enumerate(forest.oob_era_scores_):
+        rows = known & (eras == era)
+        expected = score(y[rows], p[rows], sample_weight=weights[rows])
+        assert_allclose(found, expected, atol=1e-12)
 
 
 def test_a_score_of_ones_own():
