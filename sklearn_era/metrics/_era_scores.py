@@ -151,8 +151,9 @@ class EraScores(Mapping[Any, Any]):
         ================ ============================================== =============
 
         A standard deviation of at most ``16 * eps * max(1, max_j |s_j|)``, with eps =
-        2.2e-16, counts as rounding: "std" is then 0, and "sharpe" undefined. The
-        drawdown's running sum starts with the first era, whose loss does not count.
+        2.2e-16, counts as rounding (of errors, which have a unit, without the 1): "std"
+        is then 0, and "sharpe" undefined. The drawdown's running sum starts with the
+        first era, whose loss does not count.
 
         Each pair of two-way groups, such as a shop in a week, is an era. With
         ``by="shop"``, the weeks of each shop are aggregated:

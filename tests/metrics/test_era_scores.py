@@ -318,6 +318,12 @@ def test_a_spread_of_rounding_is_none():
     assert scores_of([0.1]).aggregate("max_drawdown") == 0
     spread = scores_of([0, 1e-13])  # which is small, and no rounding
     assert_allclose(spread.aggregate("sharpe"), 1)
+    # Errors have the unit of the target, which may be small.
+    for unit in (1e-20, 1.0, 1e20):
+        errors = scores_of(unit * np.array([1, 3]), is_score=False)
+        assert_allclose(errors.aggregate("std"), unit)
+        equal = scores_of(unit * np.array(3 * [0.1]), is_score=False)
+        assert equal.aggregate("std") == 0
 
 
 def test_drawdown_of_numbered_texts_warns_of_their_order():
