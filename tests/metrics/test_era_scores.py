@@ -237,6 +237,11 @@ def test_eras_of_one_class_or_no_weight_are_not_lost():
             [0, 0, 0, 1, 1], np.arange(5), eras=[*"abbbc"], metric=sk.roc_auc_score
         )
     assert [x.filename for x in caught] == [__file__]
+    told = r"^r2_score is undefined in 1 era\(s\) \(0\): R.2"
+    of = {"eras": [0, 1, 1], "metric": [r2_score, mean_squared_error]}
+    with pytest.warns(UndefinedMetricWarning, match=told) as caught:
+        era_scores([1, 2, 3], [1, 2, 4], **of)
+    assert len(caught) == 1
     with pytest.raises(ValueError, match="metric log_loss failed in era b, of 2 rows"):
         score(metric=log_loss)
     assert np.isfinite(score(metric=log_loss, labels=[0, 1]).scores).all()
