@@ -180,9 +180,12 @@ class SearchByEra(GridSearchCV):
         by_era = mean_over_folds(scores)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # of candidates that failed in all eras
+            worst = np.nanmin(by_era, axis=1, initial=np.inf)
             results = {
                 "mean_era_score": np.nanmean(by_era, axis=1),
-                "worst_era_score": np.nanmin(by_era, axis=1, initial=np.inf),
+                "worst_era_score": np.where(
+                    np.isnan(by_era).all(axis=1), np.nan, worst
+                ),
                 "qualifies": np.full(by_era.shape[0], True),
             }
         if self.rule == "one_standard_error":

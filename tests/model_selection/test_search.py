@@ -341,6 +341,8 @@ def test_a_candidate_that_cannot_be_fitted_is_none():
     assert search.best_params_ == {"alpha": 1.0}
     assert search.cv_results_["qualifies"].tolist() == [False, False, True]
     assert np.isnan(search.era_scores_[1]).all()
+    worst = search.cv_results_["worst_era_score"]
+    assert_allclose(worst, [*search.era_scores_.min(axis=1)])
     search.set_params(error_score=-7.0)
     with pytest.warns(FitFailedWarning):
         search.fit(X, y, eras=eras)
