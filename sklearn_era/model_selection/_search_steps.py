@@ -124,7 +124,9 @@ class SearchByEra(GridSearchCV):
         scorer, metric = self._default_scorer(), "score"
         if scorer is None:
             scorer, metric = super()._get_scorers()
-        wrap: Any = partial(ScorerByEra, eras=self._eras) if by_era else of_classes
+        raises = self.error_score == "raise"
+        by_eras = partial(ScorerByEra, eras=self._eras, raises=raises)
+        wrap: Any = by_eras if by_era else of_classes
         if not isinstance(scorer, _MultimetricScorer):
             return wrap(scorer), metric
         wrapped = {name: wrap(one) for name, one in scorer._scorers.items()}
