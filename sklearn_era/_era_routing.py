@@ -8,7 +8,8 @@ from contextlib import AbstractContextManager
 from functools import partial
 from typing import Any, ClassVar
 
-from numpy.typing import ArrayLike
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
 from sklearn import config_context
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, is_regressor
 from sklearn.pipeline import Pipeline
@@ -110,6 +111,16 @@ def ask(model: BaseEstimator, method: str, X: Table, eras: Eras | None) -> Any:
         return respond(X)
     with config_context(enable_metadata_routing=prepares or None):
         return respond(X, eras=eras)
+
+
+def of_all_classes(p: NDArray[Any], known: Any, classes: Any) -> NDArray[np.float64]:
+    """Return the probability of each of `classes`, 0 for those not in `known`, from
+    probabilities of the known ones.
+    """
+    found = np.zeros((p.shape[0], classes.size))
+    # Boosters of one class have two columns.
+    found[:, np.searchsorted(classes, known)] = p[:, : known.size]
+    return found
 
 
 def take_fitted_columns(

@@ -6,7 +6,7 @@ from sklearn.metrics import check_scoring, make_scorer
 
 from ..metrics import EraScorer
 from ..metrics._metric import metric_name
-from ..model_selection._search_scores import asks_for_eras
+from ..model_selection._search_scores import asks_for_eras, of_classes
 
 
 def scorer_of_an_era(estimator: Any, scoring: Any) -> tuple[Any, str]:
@@ -19,7 +19,7 @@ def scorer_of_an_era(estimator: Any, scoring: Any) -> tuple[Any, str]:
             metric.metric, greater_is_better=metric.greater_is_better,
             response_method=scoring._response_method, **scoring._kwargs,
         )  # fmt: skip
-        return scorer, name
+        return of_classes(scorer), name
     if isinstance(scoring, (list, tuple, set, dict)):
         raise ValueError(
             f"scoring must be one scorer: one score an era is drawn; got {scoring!r}."
@@ -30,4 +30,4 @@ def scorer_of_an_era(estimator: Any, scoring: Any) -> tuple[Any, str]:
             f"scoring={scoring!r} asks for eras, but each era is scored by itself: "
             "pass a scorer without a parameter eras."
         )
-    return scorer, scoring if isinstance(scoring, str) else "score"
+    return of_classes(scorer), scoring if isinstance(scoring, str) else "score"

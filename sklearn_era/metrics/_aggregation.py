@@ -16,8 +16,8 @@ from ._metric import is_number, metric_name
 Values = NDArray[np.float64]
 Aggregation = str | Callable[[Values], float]
 
-# As a share of the largest score, or of 1: a smaller spread is rounding. R² of a
-# constant, 1 - a/a, is 0 in one era and 2e-16 in the next.
+# As a share of the largest value or, of scores, of 1: a smaller spread is rounding. R²
+# of a constant, 1 - a/a, is 0 in one era and 2e-16 in the next.
 _NO_SPREAD = 16 * np.finfo(np.float64).eps
 
 # Whether a greater aggregate is better, if it is the same for all metrics.
@@ -53,14 +53,14 @@ def aggregate(
     if aggregation == "mean":
         return float(np.mean(values))
     if aggregation == "std":
-        return _std(values)
+        return _std(values, greater_is_better)
     if aggregation == "worst":
         return float(np.min(values) if greater_is_better else np.max(values))
     if aggregation == "max_drawdown":
         warn_of_text_order(labels, "aggregation='max_drawdown'")
         running_sum = np.cumsum(values)
         return float(np.max(np.maximum.accumulate(running_sum) - running_sum))
-    if (std := _std(values)) > 0.0:
+    if (std := _std(values, greater_is_better)) > 0.0:
         return float(np.mean(values)) / std
     return _stand_in(
         undefined,
@@ -125,9 +125,9 @@ def _resolve_undefined(
     )
 
 
-def _std(values: Values) -> float:
-    std = float(np.std(values))
-    return 0.0 if std <= _NO_SPREAD * max(1.0, np.max(np.abs(values))) else std
+def _std(values: Values, is_score: bool | None) -> float:
+    std, least = float(np.std(values)), 1.0 if is_score else 0.0  # errors have a unit
+    return 0.0 if std <= _NO_SPREAD * max(least, np.max(np.abs(values))) else std
 
 
 def _stand_in(undefined: str | float, message: str) -> float:

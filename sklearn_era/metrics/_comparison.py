@@ -80,7 +80,7 @@ class EraComparison:
     @property
     def pooled(self) -> PooledScore:
         """The mean difference of independent eras, weighted by their errors."""
-        errors = None if np.isnan(self.standard_errors).all() else self.standard_errors
+        errors = self.standard_errors if _are_known(self.standard_errors) else None
         pooled = EraScoreForecast("none").fit(self.differences, errors).pooled_
         assert pooled is not None  # of one column of eras
         return pooled
@@ -125,6 +125,11 @@ class EraComparison:
             f"  b is better in {np.count_nonzero(known > 0)} of {known.size} eras, and "
             f"in the next one with a probability of {self.probability_next:.0%}"
         )
+
+
+def _are_known(errors: Array) -> bool:
+    """Return whether two eras or more have an error: fewer are as good as none."""
+    return bool(np.isfinite(errors).sum() > 1)
 
 
 @validate_params(
@@ -219,7 +224,7 @@ def compare_predictions(
     errors = errors_by_era(
         y_true, [a, b], metric, metric_params, n_resamples, random_state, **given
     ).scores
-    if np.count_nonzero(np.isfinite(errors)) > 1:
+    if _are_known(errors):
         known = known_places(differences, errors, labels.labels)
         differences[np.setdiff1d(np.arange(errors.size), known)] = np.nan
     trend, places = "auto" if is_ordered else "none", np.arange(differences.size)

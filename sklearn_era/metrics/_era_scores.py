@@ -151,8 +151,9 @@ class EraScores(Mapping[Any, Any]):
         ================ ============================================== =============
 
         A standard deviation of at most ``16 * eps * max(1, max_j |s_j|)``, with eps =
-        2.2e-16, counts as rounding: "std" is then 0, and "sharpe" undefined. The
-        drawdown's running sum starts with the first era, whose loss does not count.
+        2.2e-16, counts as rounding (of errors, which have a unit, without the 1): "std"
+        is then 0, and "sharpe" undefined. The drawdown's running sum starts with the
+        first era, whose loss does not count.
 
         Each pair of two-way groups, such as a shop in a week, is an era. With
         ``by="shop"``, the weeks of each shop are aggregated:
@@ -318,7 +319,7 @@ def era_scores(
         groups.counts,
         directions={x: find_direction(metrics[x], greater_is_better) for x in metrics},
     )  # fmt: skip
-    undefined: dict[int, str] = {}
+    undefined: dict[str, dict[int, str]] = {name: {} for name in metrics}
     with warned_once() as caught:
         warnings.simplefilter("always")  # of each era
         for place, rows in enumerate(groups.rows):
@@ -333,14 +334,15 @@ def era_scores(
                 by_name[name][place] = score = _score(one, own, params, era)
                 for warning in caught[n_known:] if np.isnan(score) else ():
                     if issubclass(warning.category, UndefinedMetricWarning):
-                        undefined[place] = str(warning.message)
+                        undefined[name][place] = str(warning.message)
                         caught.remove(warning)
-    if undefined:
-        eras = label_texts(found.eras[[*undefined]])
+    for name, why in undefined.items():
+        if not why:
+            continue
+        eras = label_texts(found.eras[[*why]])
         warn_user(
-            f"{', '.join(dict.fromkeys(map(metric_name, metrics.values())))} is "
-            f"undefined in {len(eras)} era(s) ({listed(eras, _MOST_NAMED)}): "
-            f"{next(iter(undefined.values()))}",
+            f"{metric_name(metrics[name])} is undefined in {len(eras)} era(s) "
+            f"({listed(eras, _MOST_NAMED)}): {next(iter(why.values()))}",
             UndefinedMetricWarning,
         )
     return found

@@ -1,19 +1,19 @@
 """The forecast of the next era's score: its mean, an interval and a probability."""
 
 import math
-from numbers import Integral, Real
+from numbers import Integral
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import t
 from sklearn.base import BaseEstimator
-from sklearn.utils import check_scalar
 from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from .._era_labels import as_objects, find
 from .._eras import are_ordered
+from .._fit_attributes import restores_on_failure
 from .._optional import import_optional
 from .._parameter_object import parameter, with_parameters
 from ._crossed import CrossedEras
@@ -21,6 +21,7 @@ from ._era_scores import EraScores
 from ._forecast_input import (
     best_candidate,
     check_level,
+    check_number,
     check_of,
     known_places,
     read_errors,
@@ -129,6 +130,7 @@ class EraScoreForecast(BaseEstimator):
         "auto", [StrOptions({"auto", "ordered", "unordered"}), tuple, list]
     )
 
+    @restores_on_failure
     def fit(self, scores: Any, standard_errors: Any = None, eras: Any = None) -> Self:
         """Estimate the mean and the spread.
 
@@ -254,9 +256,9 @@ or (n_candidates, n_eras)
                     "standard_error and group, which are of a new one."
                 )
             return self._model.mean()
-        check_scalar(horizon, "horizon", Integral, min_val=1)
+        check_number(horizon, "horizon", Integral, min_val=1)
         error = self.sampling_error_ if error is None else error
-        check_scalar(error, "standard_error", Real, min_val=0)
+        check_number(error, "standard_error", min_val=0)
         error *= float(self._link.slope(self.mean_))
         place = float(self._n_eras - 1 + horizon)
         if group is None:
@@ -330,7 +332,7 @@ or (n_candidates, n_eras)
         probability : float
             From 0 to 1.
         """
-        check_scalar(threshold, "threshold", Real)
+        check_number(threshold, "threshold")
         ahead = self._ahead(of, horizon, standard_error, group)
         if threshold <= self._link.low or threshold >= self._link.high:
             return float(threshold <= self._link.low)
@@ -384,7 +386,7 @@ or (n_candidates, n_eras)
                 "eras_needed counts eras of one column of labels, and fit had two: fit "
                 "to the scores of one group, or to means of eras."
             )
-        check_scalar(width, "width", Real, min_val=0, include_boundaries="neither")
+        check_number(width, "width", min_val=0, include_boundaries="neither")
         check_of(of)
         n = np.arange(2, 10_001)
         deviation = np.hypot(self.spread_, self.sampling_error_)

@@ -1,5 +1,6 @@
 """The input of a forecast of scores: the scores, their errors and their eras."""
 
+import math
 from numbers import Real
 from typing import Any
 
@@ -85,10 +86,17 @@ def known_places(
     return places
 
 
+def check_number(value: Any, name: str, kind: Any = Real, **limits: Any) -> Any:
+    """Return a number within limits by `check_scalar`, which lets NaN pass."""
+    found = check_scalar(value, name, kind, **limits)
+    if math.isnan(found):
+        raise ValueError(f"{name} is NaN: pass a number.")
+    return found
+
+
 def check_level(level: Any) -> float:
-    return check_scalar(
-        level, "level", Real, min_val=0, max_val=1, include_boundaries="neither"
-    )
+    ends: Any = {"min_val": 0, "max_val": 1, "include_boundaries": "neither"}
+    return check_number(level, "level", **ends)
 
 
 def check_of(of: Any) -> None:
@@ -136,6 +144,11 @@ def best_candidate(scores: Any, table: Array) -> tuple[int, float]:
     if chosen != best or len(rivals) < 2:
         return chosen, 0.0
     known = np.flatnonzero(np.isfinite(rivals).all(axis=0))
-    without = [np.nanmean(np.delete(rivals, j, axis=1), axis=1).argmax() for j in known]
+    # Sums of the eras before and after each one: a difference could lose all digits.
+    around = np.pad(np.where(np.isnan(rivals), 0.0, rivals), ((0, 0), (1, 1)))
+    before, after = (x.cumsum(axis=1)[:, :-2] for x in (around, around[:, ::-1]))
+    counts = (~np.isnan(rivals)).sum(axis=1, keepdims=True) - 1
+    with np.errstate(invalid="ignore"):  # of rivals without other scores
+        without = ((before + after[:, ::-1]) / counts)[:, known].argmax(axis=0)
     gains = table[best, known] - rivals[without, known]
     return best, max(0.0, float(gains.mean())) if known.size else 0.0

@@ -9,13 +9,13 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 from sklearn.exceptions import UndefinedMetricWarning
 from sklearn.metrics._scorer import _cached_call, _Scorer
 from sklearn.utils._param_validation import StrOptions, validate_params
 
 from .._era_arguments import take_era_column
-from .._era_routing import prepares_by_era, takes, with_eras
+from .._era_routing import of_all_classes, prepares_by_era, takes, with_eras
 from ._aggregation import (
     CONSTRAINTS,
     DIRECTIONS,
@@ -155,6 +155,13 @@ class _EraMetric:
         return inspect.Signature(parameters)
 
 
+def _ask(
+    classes: NDArray[Any], model: Any, method: str, X: Any, **_: Any
+) -> NDArray[np.float64]:
+    """Return probabilities of `classes`, some of which the model may not know."""
+    return of_all_classes(getattr(model, method)(X), model.classes_, classes)
+
+
 # `make_scorer` takes eras with metadata routing alone, and does not request them.
 class EraScorer(_Scorer):
     """A metric, era by era, as a scorer: the result of :func:`make_era_scorer`."""
@@ -177,16 +184,21 @@ class EraScorer(_Scorer):
         X = X if name is eras or name in features else rest
         if sample_weight is not None:
             kwargs["sample_weight"] = sample_weight
-        # An era may lack classes that the estimator knows.
+        respond: Any = partial(_cached_call, None)
+        # An era may lack classes that the estimator knows, or have others.
         names = set(inspect.signature(self._score_func).parameters) - set(self._kwargs)
-        if self._response_method == "predict_proba" and "labels" in names:
-            kwargs["labels"] = estimator.classes_
+        methods = np.atleast_1d(self._response_method)
+        method = next((x for x in methods if hasattr(estimator, x)), None)
+        if method == "predict_proba" and "labels" in names:
+            known = kwargs["labels"] = estimator.classes_
+            is_simple = isinstance(known, np.ndarray) and np.ndim(y_true) == 1
+            if is_simple and not np.isin(y_true, known).all():
+                kwargs["labels"] = np.union1d(known, y_true)
+                respond = partial(_ask, kwargs["labels"])
         # A copy that answers for rows of known eras takes none.
         if prepares_by_era(estimator) and takes(estimator.predict, "eras"):
             estimator = with_eras(estimator, eras)
-        return self._score(
-            partial(_cached_call, None), estimator, X, y_true, eras=eras, **kwargs
-        )
+        return self._score(respond, estimator, X, y_true, eras=eras, **kwargs)
 
     def set_score_request(self, **kwargs: Any) -> EraScorer:
         """Set the requested metadata; eras are requested by default.

@@ -67,7 +67,8 @@ def sampling_error(
         for score, p in zip(found, rows.predictions, strict=True)
     ]
     if all(x is not None for x in added):
-        return _unless_0(float(np.linalg.norm(added[-1] - sum(added[:-1]))), found)
+        error = float(np.linalg.norm(added[-1] - sum(added[:-1])))
+        return _unless_0(error, found, metric)
     order, draw, drawn = rows.order(), check_random_state(random_state), []
     for _ in range(n_resamples):
         try:
@@ -78,14 +79,16 @@ def sampling_error(
     known = np.array(drawn)[np.isfinite(drawn)]
     if known.size < 2:
         return np.nan
-    return _unless_0(float(known.std(ddof=1) * np.sqrt(n / (n - 1))), found)
+    return _unless_0(float(known.std(ddof=1) * np.sqrt(n / (n - 1))), found, metric)
 
 
-def _unless_0(error: float, found: list[Any]) -> float:
+def _unless_0(error: float, found: list[Any], metric: Metric) -> float:
     """Return the error; NaN if a single score, such as an area of 1, has the error 0:
     rows that all score alike do not show how much other rows would differ.
     """
-    is_0 = len(found) == 1 and error <= 1e-12 * max(1.0, abs(found[0]))
+    # Scores have no unit: near 0, those such as 1 - a / b are off by rounding of 1.
+    least = 1.0 if metric_name(metric).endswith("_score") else 0.0
+    is_0 = len(found) == 1 and error <= 1e-12 * max(least, abs(found[0]))
     return np.nan if is_0 else error
 
 

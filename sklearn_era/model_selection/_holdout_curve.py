@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from numbers import Integral
+from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
@@ -25,7 +25,7 @@ from ._out_of_era import (
     folds_warned_once,
     with_order,
 )
-from ._search_scores import ScorerByEra
+from ._search_scores import EraMean, ScorerByEra, warn_of_undefined
 
 Array = NDArray[Any]
 
@@ -90,6 +90,11 @@ def holdout_curve(
         for a reverse learning curve; if `param_range` is missing with a `param_name`,
         or holds other values than numbers of eras without one.
 
+    Warns
+    -----
+    UndefinedMetricWarning
+        If the score is undefined in some eras; the message names them.
+
     References
     ----------
     .. [1] L. Moneda (2021), Domain Generalization, Invariance and the Time Robust
@@ -119,11 +124,12 @@ def holdout_curve(
             f"test_eras={test_eras!r} must be labels that eras has, leave others to "
             "train on, and, without a param_name, be the last of ordered eras."
         )
-    values = np.asarray([] if param_range is None else param_range)
+    values: Any = [] if param_range is None else param_range
+    values = [*values]
     models = [with_order(estimator, "ordered" if are_ordered else "unordered")]
     if param_name is None:
         sizes = np.arange(train.size) + 1
-        values = sizes if param_range is None else values
+        values = sizes if param_range is None else np.asarray(values)
         is_known = np.isin(values, sizes).all()
         parts = [train[-int(k) :] for k in values] if is_known else []
         models *= len(parts)
@@ -146,33 +152,40 @@ def holdout_curve(
             for model, part in zip(models, parts, strict=True)
         )
         found = [*progress.of(fitted, texts)]
-    train_scores, test_scores = map(np.array, zip(*found, strict=True))
+    seen, unseen = zip(*found, strict=True)
+    warn_of_undefined([*seen, *unseen], encoded.labels, str(scoring or "the score"))
     return Bunch(
-        param_range=values, train_scores=train_scores, test_scores=test_scores,
+        param_range=_as_array(values), train_scores=np.array(seen)[:, np.newaxis],
+        test_scores=np.array([x.scores for x in unseen]),
         test_eras=encoded.labels[test], oldest_eras=encoded.labels[[*map(min, parts)]],
     )  # fmt: skip
+
+
+def _as_array(values: Any) -> Array:
+    """Return an array of numbers, or else of the values as they are."""
+    is_number = all(isinstance(x, Real) and not isinstance(x, bool) for x in values)
+    return np.asarray(values) if is_number else np.fromiter(values, dtype=object)
 
 
 def _fit_and_score(
     model: BaseEstimator, X: Any, y: Any, eras: EncodedEras, params: dict[str, Any],
     scorer: Any, train: Array, test: Array,
-) -> tuple[list[float], Array]:  # fmt: skip
-    """Return a model's mean score in the eras of its fit, and scores in test eras."""
+) -> list[EraMean]:  # fmt: skip
+    """Return a model's scores in the eras of its fit, and in test eras."""
     rows = [np.flatnonzero(np.isin(eras.codes, codes)) for codes in (train, test)]
     fitted = fit_rows(model, X, y, params, rows[0])
-    seen, unseen = (
+    return [
         scorer(fitted, _safe_indexing(X, i), y[i], era_codes=eras.codes[i])
         for i in rows
-    )
-    return [float(seen)], unseen.scores
+    ]
 
 
 class HoldoutCurveDisplay(ValidationCurveDisplay):
     """The curve of :func:`holdout_curve`, as scikit-learn draws validation curves.
 
-    It shows the mean over test eras, and a standard deviation on both sides. Apart from
-    `from_estimator`, all is as in
-    :class:`~sklearn.model_selection.ValidationCurveDisplay`.
+    It shows the mean over test eras with a score, and a standard deviation on both
+    sides. Values that are no numbers stand side by side. Apart from `from_estimator`,
+    all is as in :class:`~sklearn.model_selection.ValidationCurveDisplay`.
 
     Examples
     --------
@@ -181,6 +194,9 @@ class HoldoutCurveDisplay(ValidationCurveDisplay):
     ...     model, X, y, eras=years, test_eras=[2022], score_type="test"
     ... )  # doctest: +SKIP
     """
+
+    train_scores: Array
+    test_scores: Array
 
     @classmethod
     def from_estimator(
@@ -213,3 +229,21 @@ class HoldoutCurveDisplay(ValidationCurveDisplay):
             score_name=scoring if isinstance(scoring, str) else "score",
         )  # fmt: skip
         return display.plot(ax, score_type=score_type)
+
+    def _plot_curve(self, x_data: Any, **options: Any) -> None:
+        """Draw the curve, without scores that are NaN."""
+        given = self.train_scores, self.test_scores
+        if options.get("score_type") != "train" and np.isnan(given[1]).all():
+            raise ValueError(
+                f"scoring: {self.score_name} is undefined in all test eras; test eras "
+                "with several classes, or pass a scoring that eras of one class have."
+            )
+        x = _as_array(x_data)
+        are_numbers = x.dtype.kind != "O"
+        try:
+            self.train_scores, self.test_scores = map(np.ma.masked_invalid, given)
+            super()._plot_curve(x if are_numbers else np.arange(x.size), **options)
+        finally:
+            self.train_scores, self.test_scores = given
+        if not are_numbers:
+            self.ax_.set_xticks(np.arange(x.size), [*map(str, x)])

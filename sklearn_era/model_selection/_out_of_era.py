@@ -23,7 +23,14 @@ from sklearn.utils.validation import _num_samples, has_fit_parameter
 
 from .._era_arguments import take_era_column, warn_of_row_order
 from .._era_axes import TIME_FIRST, read_known, read_one
-from .._era_routing import ask, eras_for_prediction, prepares_by_era, routed, takes
+from .._era_routing import (
+    ask,
+    eras_for_prediction,
+    of_all_classes,
+    prepares_by_era,
+    routed,
+    takes,
+)
 from .._eras import EncodedEras
 from .._progress import QUIET, Progress
 from .._tables.checks import check_collected
@@ -358,11 +365,7 @@ def respond(
     eras = eras_for_prediction(model, eras)
     if classes is None:
         return np.asarray(ask(model, "predict", X, eras), dtype=np.float64)
-    p = ask(model, "predict_proba", X, eras)
-    known = np.searchsorted(classes, model.classes_)
-    found = np.zeros((p.shape[0], classes.size))
-    found[:, known] = p[:, : known.size]  # boosters of one class have two columns
-    return found
+    return of_all_classes(ask(model, "predict_proba", X, eras), model.classes_, classes)
 
 
 def take_attributes(

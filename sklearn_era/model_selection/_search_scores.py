@@ -2,6 +2,7 @@
 
 import warnings
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from inspect import signature
 from typing import Any
 
@@ -38,23 +39,29 @@ class EraMean(float):
 
     codes: NDArray[np.integer]  # of the eras, ascending
     scores: NDArray[np.float64]  # of eras; NaN where the score is not defined
+    why: str  # of the first score that failed, its error
 
-    def __new__(cls, codes: NDArray[Any], scores: Any) -> "EraMean":
+    def __new__(cls, codes: NDArray[Any], scores: Any, why: str = "") -> "EraMean":
         scores = np.asarray(scores, dtype=np.float64)
         known = scores[~np.isnan(scores)]
         self = super().__new__(cls, known.mean() if known.size else np.nan)
-        self.codes, self.scores = codes, scores
+        self.codes, self.scores, self.why = codes, scores, why
         return self
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return EraMean, (self.codes, self.scores)
+        return EraMean, (self.codes, self.scores, self.why)
 
 
 class ScorerByEra:
-    """A scorer that scores each era by another scorer, and returns an `EraMean`."""
+    """A scorer that scores each era by another scorer, and returns an `EraMean`. A
+    ValueError makes an era's score NaN, except one of a user's metric if it `raises`.
+    """
 
-    def __init__(self, scorer: Callable[..., Any], eras: EncodedEras | None) -> None:
+    def __init__(
+        self, scorer: Callable[..., Any], eras: EncodedEras | None, raises: bool = False
+    ) -> None:  # fmt: skip
         self.scorer = of_classes(scorer)
+        self._raises = raises and not _is_known(scorer)
         self.labels: Any = eras and eras.labels  # by code
         self.group_labels: Any = eras and eras.groups and eras.groups.labels
 
@@ -93,9 +100,10 @@ class ScorerByEra:
         is_dict = isinstance(first, dict)
         undefined: Any = dict.fromkeys(first, np.nan) if is_dict else np.nan
         scores = [undefined if isinstance(x, ValueError) else x for x in found]
+        why = next((str(x) for x in found if isinstance(x, ValueError)), "")
         if is_dict:
-            return {name: EraMean(codes, [x[name] for x in scores]) for name in first}
-        return EraMean(codes, scores)
+            return {x: EraMean(codes, [one[x] for one in scores], why) for x in first}
+        return EraMean(codes, scores, why)
 
     def _score(self, *args: Any, **params: Any) -> Any:
         """Return the score of an era's rows, or the ValueError if it is undefined."""
@@ -105,6 +113,8 @@ class ScorerByEra:
             try:
                 return score_era(self.scorer, *args, **params)
             except ValueError as error:
+                if self._raises:
+                    raise
                 return error
 
     def _accept_sample_weight(self) -> bool:
@@ -122,6 +132,16 @@ class ScorerByEra:
             routing.add_self_request(own)
         own.score.add_request(param="era_codes", alias=True)
         return routing
+
+
+def _is_known(scorer: Any) -> bool:
+    """Return whether a scorer's metric is of scikit-learn or of this package, and so
+    fails in eras without a score, such as those of one class.
+    """
+    metric = getattr(scorer, "_score_func", scorer)
+    while isinstance(metric, partial):
+        metric = metric.func
+    return str(metric.__module__).startswith(("sklearn.", "sklearn_era."))
 
 
 def score_era(scorer: Any, model: Any, X: Any, *y: Any, **params: Any) -> Any:
@@ -241,12 +261,14 @@ def of_classes(scorer: Any) -> Any:
 
 def warn_of_undefined(scores: Sequence[Any], labels: NDArray[Any], name: str) -> None:
     """Warn of eras whose score is NaN, as means over eras leave them out."""
-    codes = [x.codes[np.isnan(x.scores)] for x in scores if isinstance(x, EraMean)]
+    means = [x for x in scores if isinstance(x, EraMean)]
+    codes = [x.codes[np.isnan(x.scores)] for x in means]
     if (lost := np.unique(np.concatenate([[], *codes])).astype(np.intp)).size:
+        why = next((f" The first error: {x.why}" for x in means if x.why), "")
         warn_user(
             f"scoring: {name} is undefined in {lost.size} era(s) "
             f"({listed(labels[lost])}), which means over eras leave out. Merge them, "
-            "or pass a scoring that eras of one class have.",
+            f"or pass a scoring that eras of one class have.{why}",
             UndefinedMetricWarning,
         )
 

@@ -124,7 +124,9 @@ class SearchByEra(GridSearchCV):
         scorer, metric = self._default_scorer(), "score"
         if scorer is None:
             scorer, metric = super()._get_scorers()
-        wrap: Any = partial(ScorerByEra, eras=self._eras) if by_era else of_classes
+        raises = self.error_score == "raise"
+        by_eras = partial(ScorerByEra, eras=self._eras, raises=raises)
+        wrap: Any = by_eras if by_era else of_classes
         if not isinstance(scorer, _MultimetricScorer):
             return wrap(scorer), metric
         wrapped = {name: wrap(one) for name, one in scorer._scorers.items()}
@@ -180,9 +182,12 @@ class SearchByEra(GridSearchCV):
         by_era = mean_over_folds(scores)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # of candidates that failed in all eras
+            worst = np.nanmin(by_era, axis=1, initial=np.inf)
             results = {
                 "mean_era_score": np.nanmean(by_era, axis=1),
-                "worst_era_score": np.nanmin(by_era, axis=1, initial=np.inf),
+                "worst_era_score": np.where(
+                    np.isnan(by_era).all(axis=1), np.nan, worst
+                ),
                 "qualifies": np.full(by_era.shape[0], True),
             }
         if self.rule == "one_standard_error":

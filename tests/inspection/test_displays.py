@@ -12,6 +12,7 @@ from sklearn.exceptions import NotFittedError, UndefinedMetricWarning
 from sklearn.linear_model import LinearRegression
 from sklearn.metrics import (
     average_precision_score,
+    log_loss,
     make_scorer,
     mean_absolute_error,
     roc_auc_score,
@@ -121,6 +122,27 @@ def test_eras_of_one_class_are_named_once(ax, metric):
             display = draw(**of)
         assert [x.filename for x in caught] == [__file__]
         assert np.isnan(display.scores).tolist() == [False, True, False, True]
+
+
+@pytest.mark.parametrize(
+    "scoring",
+    [
+        "neg_log_loss",
+        make_scorer(log_loss, greater_is_better=False, response_method="predict_proba"),
+        make_era_scorer(log_loss, response_method=["predict_proba"]),
+    ],
+    ids=["name", "scorer", "era scorer"],
+)
+def test_probabilities_have_scores_in_eras_of_one_class(ax, scoring):
+    _, X, y, eras = fit_data()
+    y = np.where((y > 0) & (eras != "w2"), "yes", "no")
+    model = Classifier(max_iter=4).fit(X, y)
+    display = EraScoreDisplay.from_estimator(
+        model, X, y, eras=eras, scoring=scoring, ax=ax
+    )
+    p = model.predict_proba(X)[np.arange(y.size), (y == "yes").astype(int)]
+    expected = [np.log(p[eras == era]).mean() for era in np.unique(eras)]
+    assert_allclose(display.scores, expected)
 
 
 @pytest.mark.parametrize("undefined", [np.nan, np.inf, -np.inf])

@@ -171,6 +171,13 @@ def test_eras_that_do_not_tell_their_error_are_left_out():
     found = compare_predictions(y, a, b, **given)
     assert found.mean == pytest.approx(np.mean(abs(y - a) - abs(y - b)))
     assert np.isnan(found.standard_errors).all()
+    assert np.isnan(found.pooled.Q)
+    # A single error is as good as none.
+    given["eras"] = np.maximum(np.arange(400), 1)
+    found = compare_predictions(y, a, b, **given)
+    assert np.isfinite(found.standard_errors).sum() == 1
+    alone = EraScoreForecast("none").fit(found.differences).pooled_
+    assert repr(found.pooled) == repr(alone)
 
 
 def test_a_metric_gets_its_columns_by_row():

@@ -237,6 +237,11 @@ def test_eras_of_one_class_or_no_weight_are_not_lost():
             [0, 0, 0, 1, 1], np.arange(5), eras=[*"abbbc"], metric=sk.roc_auc_score
         )
     assert [x.filename for x in caught] == [__file__]
+    told = r"^r2_score is undefined in 1 era\(s\) \(0\): R.2"
+    of = {"eras": [0, 1, 1], "metric": [r2_score, mean_squared_error]}
+    with pytest.warns(UndefinedMetricWarning, match=told) as caught:
+        era_scores([1, 2, 3], [1, 2, 4], **of)
+    assert len(caught) == 1
     with pytest.raises(ValueError, match="metric log_loss failed in era b, of 2 rows"):
         score(metric=log_loss)
     assert np.isfinite(score(metric=log_loss, labels=[0, 1]).scores).all()
@@ -318,6 +323,12 @@ def test_a_spread_of_rounding_is_none():
     assert scores_of([0.1]).aggregate("max_drawdown") == 0
     spread = scores_of([0, 1e-13])  # which is small, and no rounding
     assert_allclose(spread.aggregate("sharpe"), 1)
+    # Errors have the unit of the target, which may be small.
+    for unit in (1e-20, 1.0, 1e20):
+        errors = scores_of(unit * np.array([1, 3]), is_score=False)
+        assert_allclose(errors.aggregate("std"), unit)
+        equal = scores_of(unit * np.array(3 * [0.1]), is_score=False)
+        assert equal.aggregate("std") == 0
 
 
 def test_drawdown_of_numbered_texts_warns_of_their_order():

@@ -171,6 +171,11 @@ def test_a_choice_by_the_same_scores_is_corrected():
     assert_allclose(forecast.scores_, table[best])
     expected = np.nanmean(table[best]) - forecast.optimism_
     assert forecast.mean_ == pytest.approx(expected)
+    # Without its worst era, a candidate may be the best, however bad it is there.
+    table[3] += 5
+    table[3, 0] = -1e20
+    gain = table[np.nanmean(table, axis=1).argmax(), 0] + 1e20
+    assert EraScoreForecast().fit(table).optimism_ >= gain / 9
 
 
 def test_scores_are_taken_from_what_has_them():
@@ -272,8 +277,11 @@ def test_what_cannot_be_fitted_is_refused(options, given, message):
         found = [EraScoreForecast(**x).fit(**given) for x in (without, alike)]
         assert found[0].interval() == found[1].interval()
         assert found[0].era_order_ == found[1].era_order_ == "unordered"
+    forecast = EraScoreForecast("none").fit(SCORES)
+    before = forecast.interval(), forecast.scores_.tolist()
     with pytest.raises(ValueError, match=message):
-        EraScoreForecast(**options).fit(**given)
+        forecast.set_params(**{"trend": "auto", **options}).fit(**given)
+    assert (forecast.interval(), forecast.scores_.tolist()) == before
 
 
 @pytest.mark.parametrize(("ask", "message"), [
@@ -282,6 +290,11 @@ def test_what_cannot_be_fitted_is_refused(options, given, message):
     (lambda x: x.interval(standard_error=-1.0), "standard_error == -1.0"),
     (lambda x: x.eras_needed(0.0), "width == 0.0, must be > 0"),
     (lambda x: x.eras_needed(1.0, of="median"), "of must be 'next_era' or"),
+    (lambda x: x.probability_above(np.nan), "threshold is NaN: pass a number"),
+    (lambda x: x.interval(np.nan), "level is NaN"),
+    (lambda x: x.pooled_.interval(np.nan), "level is NaN"),
+    (lambda x: x.interval(standard_error=np.nan), "standard_error is NaN"),
+    (lambda x: x.eras_needed(np.nan), "width is NaN"),
 ])  # fmt: skip
 def test_what_cannot_be_asked_is_refused(ask, message):
     with pytest.raises(NotFittedError):

@@ -180,14 +180,28 @@ def test_early_stopping_of_a_classifier_scores_probabilities():
     assert_allclose(model.train_score_[-1], last)
 
 
-def test_probabilities_of_an_era_of_one_class():
+@pytest.mark.parametrize(
+    "method", ["predict_proba", ["predict_proba"], ("decide", "predict_proba")]
+)
+def test_probabilities_of_an_era_of_one_class(method):
     X, y, eras = make_shifting()
     target = np.where((y > 0) & (eras != eras[0]), "yes", "no")
     model = LogisticRegression().fit(X, target)
-    scorer = make_era_scorer(metrics.log_loss, response_method="predict_proba")
+    scorer = make_era_scorer(metrics.log_loss, response_method=method)
     p = model.predict_proba(X)[np.arange(y.size), (target == "yes").astype(int)]
     expected = np.mean([np.log(p[eras == era]).mean() for era in np.unique(eras)])
     assert np.isclose(scorer(model, X, target, eras=eras), expected)
+    # One class more, that the model does not know, has the probability 0.
+    target[eras == eras[0]] = "may"
+    scores = [
+        metrics.log_loss(
+            target[eras == era],
+            np.insert(model.predict_proba(X[eras == era]), 0, 0.0, axis=1),
+            labels=["may", "no", "yes"],
+        )
+        for era in np.unique(eras)
+    ]
+    assert np.isclose(-scorer(model, X, target, eras=eras), np.mean(scores))
 
 
 def test_arguments_of_make_era_scorer_are_checked():

@@ -165,6 +165,29 @@ def test_parameters_of_the_metric_count(metric, params, is_closed):
     assert bound[0] == passed[0] > 0
 
 
+OF_LOGARITHMS = {metrics.mean_squared_log_error, metrics.root_mean_squared_log_error}
+
+
+@pytest.mark.parametrize(
+    "metric",
+    [*sorted(REGRESSION - OF_LOGARITHMS, key=name_of), metrics.median_absolute_error],
+    ids=name_of,
+)  # fmt: skip
+@pytest.mark.parametrize("unit", [1e-12, 1e12])
+def test_errors_are_in_the_unit_of_the_score(metric, unit):
+    y, p = draw(metric)
+    given = {"eras": np.repeat([0, 1], 30), "metric": metric, "n_resamples": 25}
+    expected = era_standard_errors(y, p, **given).scores
+    found = era_standard_errors(unit * y, unit * p, **given).scores
+    assert (found > 0).all()
+    factor = metric(unit * y, unit * p) / metric(y, p)
+    assert_allclose(found, factor * expected, rtol=1e-6)
+    # Losses that are equal up to rounding tell no error, of whatever unit.
+    if metric is metrics.mean_squared_error:
+        y = np.arange(60) / 10
+        assert np.isnan(era_standard_errors(unit * y, unit * (y + 1), **given)[0])
+
+
 def test_several_classes_and_outputs():
     rng = np.random.default_rng(0)
     y, p = rng.choice(["a", "b", "c"], 90), rng.dirichlet(np.ones(3), 90)

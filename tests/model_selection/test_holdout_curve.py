@@ -1,11 +1,15 @@
 """Curves of the score in a holdout: by hand, drawn, and what they refuse."""
 
 import re
+from functools import partial
 
 import matplotlib as mpl
 import numpy as np
 import pytest
+from matplotlib.figure import Figure
 from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.ensemble import RandomForestRegressor
+from sklearn.exceptions import UndefinedMetricWarning
 from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.metrics import r2_score, roc_auc_score
 
@@ -65,6 +69,49 @@ def test_a_curve_over_a_parameter_hands_eras_to_the_fit_and_is_drawn():
     assert_allclose(drawn[0], display.train_scores[:, 0])
     assert_allclose(drawn[1], display.test_scores.mean(axis=1))
     assert display.ax_.get_xlabel() == "min_samples_per_era"
+
+
+@pytest.mark.parametrize(("name", "values", "are_numbers"), [
+    ("max_features", ["sqrt", 0.5], False), ("max_samples", [2, 0.5], True),
+    ("max_depth", [None, 2], False), ("monotonic_cst", [(0, 1), (1, 0), None], False),
+    ("bootstrap", [True, False], False), ("max_features", np.array([0.5, 1.0]), True),
+], ids=str)  # fmt: skip
+def test_values_reach_the_model_as_they_are(name, values, are_numbers):
+    model = RandomForestRegressor(2, random_state=0)
+    of = {"param_name": name, "param_range": values}
+    given = {**of, **HOLDOUT, "ax": Figure().subplots()}
+    display = HoldoutCurveDisplay.from_estimator(model, X, y, **given)
+    is_known, rows = years < 2014, years == 2014
+    for k, value in enumerate(values):
+        model.set_params(**{name: value}).fit(X[is_known], y[is_known])
+        assert display.test_scores[k][0] == model.score(X[rows], y[rows])
+    assert display.param_range.tolist() == [*values]
+    assert (display.param_range.dtype.kind == "f") == are_numbers
+    x = [*values] if are_numbers else range(len(values))
+    assert_array_equal(display.lines_[1].get_xdata(), x)
+    if not are_numbers:
+        ticks = [tick.get_text() for tick in display.ax_.get_xticklabels()]
+        assert ticks == [*map(str, values)]
+
+
+def test_eras_without_a_score_are_left_out_of_the_curve():
+    sales = ((y > 0) & (years != 2014)).astype(int)
+    of = {"param_name": "C", "param_range": [0.1, 1.0], "scoring": "roc_auc"}
+    model, ax = LogisticRegression(), Figure().subplots()
+    draw = partial(HoldoutCurveDisplay.from_estimator, model, X, sales, ax=ax)
+    told = r"roc_auc is undefined in 1 era\(s\) \(2014\)"
+    with pytest.warns(UndefinedMetricWarning, match=told):
+        display = draw(**of, **HOLDOUT)
+    assert np.isnan(display.test_scores).tolist() == 2 * [[True, False]]
+    assert_allclose(display.lines_[1].get_ydata(), display.test_scores[:, 1])
+    none = {**of, "eras": years, "test_eras": [2014]}
+    with (
+        pytest.warns(UndefinedMetricWarning, match=told),
+        pytest.raises(ValueError, match="roc_auc is undefined in all test eras"),
+    ):
+        draw(**none)
+    with pytest.warns(UndefinedMetricWarning, match=told):
+        assert len(draw(**none, score_type="train").lines_) == 1
 
 
 def test_groups_without_an_order_have_curves_of_parameters_only():

@@ -17,7 +17,13 @@ from sklearn.base import clone, is_classifier, is_regressor
 from sklearn.dummy import DummyClassifier
 from sklearn.exceptions import FitFailedWarning, UndefinedMetricWarning
 from sklearn.linear_model import Lasso, LogisticRegression, Ridge
-from sklearn.metrics import get_scorer, log_loss, mean_squared_error, r2_score
+from sklearn.metrics import (
+    get_scorer,
+    log_loss,
+    make_scorer,
+    mean_squared_error,
+    r2_score,
+)
 from sklearn.model_selection import GridSearchCV, GroupKFold, KFold, LeaveOneGroupOut
 from sklearn.neighbors import KNeighborsRegressor
 from sklearn.pipeline import make_pipeline
@@ -33,7 +39,12 @@ from sklearn_era.ensemble import HistGradientBoostingClassifier as Classifier
 from sklearn_era.ensemble import HistGradientBoostingRegressor as Regressor
 from sklearn_era.inspection import era_permutation_importance, era_stability
 from sklearn_era.metrics import make_era_scorer
-from sklearn_era.model_selection import EraKFold, EraSearchCV, EraSearchDisplay
+from sklearn_era.model_selection import (
+    EraKFold,
+    EraSearchCV,
+    EraSearchDisplay,
+    holdout_curve,
+)
 from sklearn_era.model_selection import EraWalkForwardSplit as EraWalk
 
 ALPHAS = {"alpha": [1.0, 100.0]}
@@ -341,6 +352,8 @@ def test_a_candidate_that_cannot_be_fitted_is_none():
     assert search.best_params_ == {"alpha": 1.0}
     assert search.cv_results_["qualifies"].tolist() == [False, False, True]
     assert np.isnan(search.era_scores_[1]).all()
+    worst = search.cv_results_["worst_era_score"]
+    assert_allclose(worst, [*search.era_scores_.min(axis=1)])
     search.set_params(error_score=-7.0)
     with pytest.warns(FitFailedWarning):
         search.fit(X, y, eras=eras)
@@ -584,6 +597,33 @@ def test_eras_without_a_score_are_named(scoring):
     table = search.era_scores_
     table = table["roc_auc"] if isinstance(table, dict) else table
     assert np.isnan(table).tolist() == 2 * [3 * [True, False]]
+
+
+def fails_in_era_8(y, predicted):
+    if y.size == 20 and (y == DATA[1][eras == 8]).all():
+        raise ValueError("not today")
+    return -mean_squared_error(y, predicted)
+
+
+def score_named(model, X, y):
+    return {"error": fails_in_era_8(y, model.predict(X))}
+
+
+@pytest.mark.parametrize(("scoring", "refit"), [
+    (make_scorer(fails_in_era_8), True), (make_scorer(partial(fails_in_era_8)), True),
+    ({"error": make_scorer(fails_in_era_8)}, "error"), (score_named, "error"),
+], ids=["scorer", "partial", "several", "function"])  # fmt: skip
+def test_errors_of_own_scorers_are_told(scoring, refit):
+    search = EraSearchCV(Ridge(), ALPHAS, scoring=scoring, refit=refit, cv=2)
+    told = r"undefined in 1 era\(s\) \(8\), .* The first error: not today"
+    with pytest.warns(UndefinedMetricWarning, match=told):
+        search.fit(X, y, eras=eras)
+    with pytest.raises(ValueError, match="not today"):
+        search.set_params(error_score="raise").fit(X, y, eras=eras)
+    if callable(scoring) and refit is True:
+        given = {"eras": eras, "test_eras": [8, 9, 10, 11], "scoring": scoring}
+        with pytest.warns(UndefinedMetricWarning, match=told):
+            holdout_curve(Ridge(), X, y, param_range=[8], **given)
 
 
 @pytest.mark.filterwarnings("ignore:Scoring failed", "ignore:One or more of the test")
