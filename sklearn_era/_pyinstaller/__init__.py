@@ -1,4 +1,4 @@
-"""Entry point for PyInstaller, which collects files by the hook in this folder."""
+"""What PyInstaller collects for this package: its entry point, ``hook-sklearn_era``."""
 
 from pathlib import Path
 
