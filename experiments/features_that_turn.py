@@ -43,7 +43,7 @@ from sklearn_era._tables.columns import read_columns
 from sklearn_era.inspection import era_stability
 from sklearn_era.inspection._turning import find_turning, measure_features
 from sklearn_era.model_selection._out_of_era import folds_of_eras
-from sklearn_era.model_selection._search_errors import mean_and_safe_error
+from sklearn_era.model_selection._search_rule import mean_and_safe_error
 from sklearn_era.model_selection._search_scores import ScorerByEra, tabulate
 
 TITLE = "Features that turn: planted ones found, and raw columns, with selection"

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from experiments.common import bars, make_autoregressive, seed_of, summarize
 from sklearn_era.metrics._mean_errors import mean_and_error
-from sklearn_era.model_selection._search_errors import mean_and_safe_error
+from sklearn_era.model_selection._search_rule import mean_and_safe_error
 
 TITLE = "How often EraSearchCV leaves the plain model for one that is as good, in %"
 N_RUNS = 5

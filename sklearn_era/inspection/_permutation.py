@@ -17,7 +17,7 @@ from .._scikit_learn import check_sample_weight
 from .._tables.checks import names_of_columns
 from .._typing import Eras, Estimator, Folds, Scoring
 from ..model_selection._out_of_era import check_rows, with_order
-from ..model_selection._search_errors import mean_and_safe_error, mean_over_folds
+from ..model_selection._search_rule import mean_and_safe_error, mean_over_folds
 from ..model_selection._search_scores import EraMean, ScorerByEra, warn_of_undefined
 from ._features import as_frames
 from ._stability import CONSTRAINTS

@@ -27,7 +27,7 @@ from .._typing import Eras, Estimator, Folds, Scoring, Table
 from ..ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
 from ..model_selection import EraSearchCV
 from ..model_selection._out_of_era import check_rows, with_order
-from ..model_selection._search_errors import mean_and_safe_error, mean_over_folds
+from ..model_selection._search_rule import mean_and_safe_error, mean_over_folds
 from ._features import as_frames
 from ._turning import MAX_SEED, find_turning, measure_features
 

@@ -1,6 +1,5 @@
 """scikit-learn's search with folds of whole eras, scores by era and a rule for them."""
 
-import warnings
 from collections.abc import Callable, Mapping
 from functools import partial
 from numbers import Integral
@@ -22,7 +21,7 @@ from .._label_columns import EraColumns
 from .._progress import Progress
 from .._warnings import listed
 from ._out_of_era import check_folds, fit_arguments, groups_for, split_eras
-from ._search_errors import mean_and_safe_error, mean_over_folds
+from ._search_rule import best_candidate, compare_candidates, mean_over_folds
 from ._search_scores import (
     EraMean,
     ScorerByEra,
@@ -171,30 +170,9 @@ class SearchByEra(GridSearchCV):
         by_era = {name: mean_over_folds(table) for name, table in tables.items()}
         self.era_scores_ = by_era if is_multimetric else by_era["score"]
         if isinstance(metric, str) and metric in tables:
-            results |= self._compare(tables[metric])
-            results["qualifies"] &= np.isfinite(results[f"mean_test_{metric}"])
-        return results
-
-    def _compare(self, scores: NDArray[np.float64]) -> dict[str, NDArray[Any]]:
-        """Return the columns of `cv_results_` by which the rule chooses a candidate,
-        from scores by candidate, fold and era.
-        """
-        by_era = mean_over_folds(scores)
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # of candidates that failed in all eras
-            worst = np.nanmin(by_era, axis=1, initial=np.inf)
-            results = {
-                "mean_era_score": np.nanmean(by_era, axis=1),
-                "worst_era_score": np.where(
-                    np.isnan(by_era).all(axis=1), np.nan, worst
-                ),
-                "qualifies": np.full(by_era.shape[0], True),
-            }
-        if self.rule == "one_standard_error":
             is_ordered = self.era_order_ == "ordered"
-            mean, error = mean_and_safe_error(scores - scores[0], is_ordered)
-            results |= {"mean_difference": mean, "se_difference": error}
-            results["qualifies"] = mean > error
+            results |= compare_candidates(tables[metric], self.rule, is_ordered)
+            results["qualifies"] &= np.isfinite(results[f"mean_test_{metric}"])
         return results
 
     def _select_best_index(
@@ -223,9 +201,7 @@ class SearchByEra(GridSearchCV):
                 why += f"{self._lacks(codes)}; merge eras, or pass a scoring that "
                 why += "eras of one class have"
             raise ValueError(f"{who} be fitted and scored in all folds: {why}.")
-        # Without any that qualifies, all are equal, and the plain model comes first.
-        scores = results[f"{self.choose_by}_era_score"]
-        return int(np.argmax(np.where(results["qualifies"], scores, -np.inf)))
+        return best_candidate(results, self.choose_by)
 
     def _lacks(self, codes: NDArray[Any]) -> str:
         """Return a clause for an error: the classes that some of these eras lack."""

@@ -1,4 +1,7 @@
-"""Standard errors of a mean over test eras, where eras of a fold share a model."""
+"""The rule of a search: the best candidate, or the best beyond one standard error.
+
+The error is that of a mean over test eras, where eras of a fold share a model.
+"""
 
 import warnings
 from typing import Any
@@ -7,6 +10,36 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..metrics._mean_errors import error_of_neighbours, mean_and_error
+
+
+def compare_candidates(
+    scores: NDArray[np.float64], rule: str, is_ordered: bool
+) -> dict[str, NDArray[Any]]:
+    """Return the columns of `cv_results_` by which the rule chooses a candidate, from
+    scores by candidate, fold and era. By "one_standard_error", those qualify that are
+    better than the first, the plain model, by more than the error of the difference.
+    """
+    by_era = mean_over_folds(scores)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of candidates that failed in all eras
+        results = {
+            "mean_era_score": np.nanmean(by_era, axis=1),
+            "worst_era_score": np.nanmin(by_era, axis=1),
+            "qualifies": np.full(by_era.shape[0], True),
+        }
+    if rule == "one_standard_error":
+        mean, error = mean_and_safe_error(scores - scores[0], is_ordered)
+        results |= {"mean_difference": mean, "se_difference": error}
+        results["qualifies"] = mean > error
+    return results
+
+
+def best_candidate(results: dict[str, Any], choose_by: str) -> int:
+    """Return the index of the qualifying candidate with the best mean or worst era; 0,
+    the plain model, if none qualifies.
+    """
+    scores = results[f"{choose_by}_era_score"]
+    return int(np.argmax(np.where(results["qualifies"], scores, -np.inf)))
 
 
 def mean_and_safe_error(
