@@ -167,7 +167,7 @@ def make_results(
     table: dict[str, dict[str, EraScores]] = {}
     n_eras = len(rows["model"].scores["corr"])
     for name, row in rows.items():
-        n = np.count_nonzero(~np.isnan([score for _, score, _ in row.scores["corr"]]))
+        n = sum(not np.isnan(score) for _, score, _ in row.scores["corr"])
         if name != "model" and n < _MIN_COVERAGE * n_eras:
             notes.append(f"{name} is left out: it covers {n} of the {n_eras} eras.")
             continue
