@@ -39,6 +39,7 @@ _QUEUE = "Fail if the round is closed, or let Numerai queue the upload."
 _OPEN = typer.Option("--require-open/--allow-closed", help=_QUEUE)
 _FORCE = typer.Option("--force", help="Upload even if already submitted.")
 _PICKLE = option("PICKLE", "By default, export's output.", "--file", exists=True)
+_FIGURE = option("PNG", "Figure, if not scores.png.", "--out", "-o")
 _ASSIGN = "Let it make the submissions; Numerai then refuses predictions."
 
 numerai = typer.Typer(
@@ -318,7 +319,7 @@ def upload(
 def scores(
     model: _Model = None,
     rounds: Annotated[int, option("INT", "Number of rounds to show.", min=1)] = 60,
-    out: Annotated[Path, option("PNG", "Figure.", "--out", "-o")] = Path("scores.png"),
+    out: Annotated[Path | None, _FIGURE] = None,
     config: _Config = _TOML,
 ) -> None:
     """Show your models' live scores next to their validation scores."""
@@ -345,5 +346,6 @@ def scores(
             rows.append(["report", name, *cells, "validation"])
         headings = ("Round", "Model", *map(str.upper, metrics), "")
         print_table("Scores at Numerai", headings, rows)
+        out = out or steps.workspace.root / "scores.png"
         write_whole(out, report.as_png(report.draw_live_scores(found, promised)))
         echo(f"Figure: {out}")

@@ -37,7 +37,11 @@ class FeatureMetadata(Record):
         if name not in self.feature_sets:
             hint = errors.alternatives(name, self.feature_sets)
             raise ConfigError(f"features.json has no feature set {name!r}; {hint}")
-        return list(self.feature_sets[name])
+        found = self.feature_sets[name]
+        if leaks := [x for x in found if x in self.targets]:
+            text = f"the feature set {name!r} has the target {leaks[0]!r}"
+            raise ConfigError(f"features.json: {text}. Live data lack it: remove it.")
+        return list(found)
 
 
 class EraRun(NamedTuple):
@@ -167,9 +171,9 @@ class EraFile:
 
     def read_numbers(self, name: str) -> NDArray[np.float64]:
         """Return a column as floats, NaN if missing; raise DataError for infinity."""
-        self.check_numeric([name], "column")
+        self.check_numeric([name], "the file")
         with decoding(self.path):
-            values = self.columns.read_numbers(name, "column")
+            values = self.columns.read_numbers(name, "the file")
         if n := np.isinf(values).sum():
             text = f"{self.path}: column {name!r} is infinite in {n:,} rows"
             raise DataError(f"{text}: download the file again.")
@@ -248,10 +252,11 @@ def select_eras(files: Sequence[Path], fit: TrainSection) -> tuple[dict[str, int
     for path in files:
         file = EraFile(path)
         has_target = ~np.isnan(file.read_numbers(fit.target))
-        found, index = file.read_eras()
         # By era, the numbers of rows without and with a target.
-        n_rows = np.bincount(2 * index + has_target, minlength=2 * len(found))
-        in_file = dict(zip(found, n_rows.reshape(-1, 2).tolist(), strict=True))
+        in_file = {
+            label: np.bincount(has_target[start:stop], minlength=2).tolist()
+            for label, start, stop in file.runs()
+        }
         for label in sorted(counts.keys() & in_file):
             raise DataError(
                 f"{path}: era {label!r} is also in another file, so its rows would "
@@ -327,6 +332,9 @@ def parse_predictions(content: bytes, shown: str) -> pd.DataFrame:
 def _only(names: Sequence[str], wanted: Sequence[str], shown: str) -> str:
     """Return the only name in both `names` and `wanted`; else raise SubmissionError."""
     found = [name for name in wanted if name in names]
+    if found and (f"{found[0]}.1" in names or names.count(found[0]) > 1):  # of pandas
+        text = f"{shown} has several columns {found[0]!r}: leave one."
+        raise errors.SubmissionError(text)
     if len(found) != 1:
         has = "both" if found else list_columns(names)
         text = f"{shown} must have a column {' or '.join(map(repr, wanted))}, but has"

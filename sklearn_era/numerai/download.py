@@ -43,14 +43,16 @@ def served_name(version: str, name: str) -> str:
 
 def wanted(workspace: Workspace, section: DataSection, number: int) -> dict[str, str]:
     """Return the live, missing and old files to fetch, with the reason for each."""
-    reasons = {}
+    reasons, old = {}, {*section.refresh}
+    if "validation" in old:  # others' predictions of its rows are to cover them
+        old |= {name for name in OPTIONAL if not name.startswith("live")}
     for name in section.files:
         rounds = workspace.rounds_of(name)
         if name.startswith("live"):
             reasons[name] = f"needed for round {number}"
         elif not rounds:
             reasons[name] = "not downloaded yet"
-        elif name in section.refresh and rounds[-1] < number:
+        elif name in old and rounds[-1] < number:
             reasons[name] = f"the local file is from round {rounds[-1]}"
     return reasons
 

@@ -51,6 +51,8 @@ _FAILURES = {
     "of pandas and pyarrow, or choose another Python.",
     "read": "{python} cannot read {model}: {error}. Install the packages of Numerai's "
     f"images; if that does not help, {_EXPORT}",
+    "parameters": "{model} must be a function of one parameter, the live data: {error}."
+    " A second one, the live benchmark models, is not supported by this check.",
     "live": "{python} cannot read the live data: {error}.",
     "predict": "{model} failed to predict the live data: {error}. Use live data of the "
     "version, and with the features, that it was trained on.",
@@ -85,7 +87,8 @@ def check_portable_model(
     Parameters
     ----------
     path : str or path-like
-        The pickle, as :func:`~sklearn_era.numerai.write_portable_model` writes it.
+        The pickle of a function of the live data alone, as
+        :func:`~sklearn_era.numerai.write_portable_model` writes it.
     live : str, path-like or pandas.DataFrame
         The live data with all columns; ``id`` is one of them, or the index.
     python : str or path-like, default=None
@@ -109,6 +112,8 @@ def check_portable_model(
         If the model cannot be read or called, breaks a rule, or exceeds a limit.
     OSError
         If a file cannot be read or written.
+    TypeError
+        If `live` is neither a path nor a pandas data frame.
     """
     # Imported here: as a program, this file runs without the package.
     from sklearn_era.numerai.errors import ExportError
@@ -121,8 +126,13 @@ def check_portable_model(
         folder, data = Path(name), Path(name) / "live.parquet"
         if isinstance(live, str | os.PathLike):
             data = Path(live).resolve(strict=True)
-        else:
+        elif hasattr(live, "to_parquet"):
             live.to_parquet(data)
+        else:
+            raise TypeError(
+                "live must be a path or a pandas.DataFrame; got "
+                f"{type(live).__module__}.{type(live).__name__}."
+            )
         command = [python, "-I", __file__, str(memory_limit), str(path), str(data)]
         report = _run(command, folder, time_limit)
         if (stage := report["stage"]) != "done":
@@ -217,9 +227,10 @@ def _predict(report: dict[str, Any], model: str, live: str) -> int:
 
     report["stage"] = "read"
     function = pd.read_pickle(model)
-    n_parameters = len(inspect.signature(function).parameters)
-    if n_parameters != 1:
-        raise RefusedError(f"it is a function of {n_parameters} parameters, not 1")
+    report["stage"] = "parameters"
+    names = [*inspect.signature(function).parameters]
+    if len(names) != 1:
+        raise RefusedError(f"it has {len(names)} ({', '.join(names)})")
     report["stage"] = "live"
     frame = pd.read_parquet(live)
     if "id" in frame.columns:

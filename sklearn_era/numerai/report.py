@@ -3,7 +3,8 @@
 ``report.json`` holds, with null for undefined numbers::
 
     format                   2
-    about                    created, members (sha256 of each fit), and the settings
+    about                    created, members (sha256 of each fit), files (their sizes),
+                             train (of the scored fits), and the configured settings
     models.<row>             "model", "gain", a benchmark model, "example predictions"
       target, way, folds, n_rows, neutralize_proportion, skipped, notes
       summary.<metric>       mean, std, sharpe, max_drawdown, n_eras
@@ -33,7 +34,7 @@ from sklearn_era.numerai.config import BlendMember, Config, Model, Workspace
 from sklearn_era.numerai.data import read_rows, select_eras
 from sklearn_era.numerai.errors import DataError
 from sklearn_era.numerai.files import Record, plain, utc_now, write_whole
-from sklearn_era.numerai.score_table import ValidationResult
+from sklearn_era.numerai.score_table import FILES, ValidationResult
 from sklearn_era.numerai.store import ModelRecord, load_fit
 from sklearn_era.numerai.validation import GAIN, MODEL, Validation, purge_of
 
@@ -92,22 +93,30 @@ def report_is_current(
     path = workspace.report_dir(model.name) / REPORT_NAME
     with suppress(DataError):
         if report := Report.read(path, advice="Validate again."):
-            wanted = identify(config, model, records)
+            wanted = identify(config, workspace, model, records)
             if report.format == 1:  # of a single fit, by its name
                 wanted = {"model_sha256": records[0].sha256, "purge": wanted["purge"]}
             return wanted.items() <= report.about.items()
     return False
 
 
-def identify(config: Config, model: Model, fits: list[ModelRecord]) -> dict[str, Any]:
-    """Return a report's identity: its fits' sha256, and the settings of validation."""
+def identify(
+    config: Config, workspace: Workspace, model: Model, fits: list[ModelRecord]
+) -> dict[str, Any]:
+    """Return a report's identity: its fits' sha256, the names and sizes of its files,
+    and the configured settings.
+    """
     members = zip(model.members, fits, strict=True)
+    names = {"validation", *FILES.values()}
+    names |= {name for member in model.members for name in member.train.files}
+    paths = filter(None, map(workspace.newest, sorted(names)))
     return {
         "members": {member.name: record.sha256 for member, record in members},
         "version": config.data.version, "target": model.train.target,
         "purge": purge_of(config, model), "predict": model.predict.model_dump(),
         "weights": [member.weight for member in model.members],
-        "train": [member.train.model_dump() for member in model.members],
+        "configured": [member.train.model_dump() for member in model.members],
+        "files": {path.name: path.stat().st_size for path in paths},
         "validate": config.validation.model_dump(),
     }  # fmt: skip
 
@@ -130,7 +139,8 @@ def write_report(validation: Validation, results: Rows) -> list[Path]:
     paths = [folder / f"{name}.png" for name in _FIGURES]
     for path, figure in zip(paths, drawn, strict=True):
         write_whole(path, as_png(figure))
-    about = {"created": utc_now(), **identify(validation.config, model, records)}
+    given = validation.config, workspace, model, records
+    about = {"created": utc_now(), **identify(*given), "train": validation.settings()}
     models = {name: _plain(result) for name, result in results.items()}
     Report(about=about, models=models).write(folder / REPORT_NAME)
     return [folder / REPORT_NAME, *paths]
@@ -177,6 +187,7 @@ def corr_figures(rows: Rows) -> "tuple[Figure, Figure]":
     scored = {name: result.scores["corr"] for name, result in rows.items()}
     columns = {name: pd.Series(x.scores, x.eras) for name, x in scored.items()}
     corr = pd.concat(columns, axis=1, join="inner")
+    common = corr.dropna()  # as in the summaries
     first = next(iter(rows.values()))
     title = f"CORR{{}}, {first.target}, {first.way}"
     total, by_era = _new_figure(4.2), _new_figure(0.8 + 1.8 * len(rows))
@@ -190,7 +201,7 @@ def corr_figures(rows: Rows) -> "tuple[Figure, Figure]":
         style = {"kind": "bar"}
     axes = by_era.subplots(len(rows), sharex=True, sharey=True, squeeze=False)[:, 0]
     for ax, color, (name, scores) in zip(axes, _COLORS, corr.items(), strict=False):
-        label = f"{name}, mean {scores.mean():.4f}"
+        label = f"{name}, mean {common[name].mean():.4f}"
         top.plot(scores.fillna(0).cumsum().to_numpy(), color=color, label=label)
         if scores.notna().any():
             of: Any = {"era_labels": corr.index, "score_name": "CORR"}

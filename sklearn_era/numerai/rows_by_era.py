@@ -57,6 +57,11 @@ class RowsByEra:
         """
         features = self._arguments[argument]
         table = check_array(features, ensure_all_finite=False, input_name=argument)
+        if table.dtype.kind not in "biuf":
+            raise ValueError(
+                f"{argument} must be numbers; got {table.dtype}: encode categories as "
+                "numbers, or leave them out."
+            )
         names = getattr(features, "columns", range(table.shape[1]))
         for where, own in self:
             block = table[own]

@@ -1,6 +1,6 @@
 """The table of validation scores: models and others' predictions, era by era."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
@@ -30,6 +30,11 @@ _METRICS = {
     "fnc": "[validate] fnc_feature_set is ''.",
     _EXPOSURE: "it needs a model that was trained here.",
 }
+# The file of each use of others' predictions.
+FILES = {
+    "mmc": "meta_model", "bmc": "validation_benchmark_models",
+    EXAMPLE: "validation_example_preds",
+}  # fmt: skip
 _LEAST_APART = 5  # eras without overlap for a forecast of a coming round
 _MIN_COVERAGE = 0.25  # of the eras: summaries are over common ones
 
@@ -78,11 +83,8 @@ def read_others(
 ) -> tuple[dict[str, Any], dict[str, str]]:
     """Return others' predictions by metric or row, and reasons for missing ones."""
     found, skipped = {}, {}
-    for use, name, column in (
-        ("mmc", "meta_model", data.META_MODEL_COLUMN),
-        ("bmc", "validation_benchmark_models", benchmark),
-        (EXAMPLE, "validation_example_preds", "prediction"),
-    ):
+    columns = data.META_MODEL_COLUMN, benchmark, "prediction"
+    for (use, name), column in zip(FILES.items(), columns, strict=True):
         path = workspace.newest(name)
         if not column:
             skipped[use] = "[validate] benchmark is ''."
@@ -98,6 +100,19 @@ def read_others(
                 raise DataError(f"{path} has duplicate ids: download it again.")
             found[use] = pd.Series(data.EraFile(path).read_numbers(column), index=ids)
     return found, skipped
+
+
+def early_ends(eras: Mapping[str, ScoredEra]) -> list[str]:
+    """Return a note on each file of others' predictions that ends before the eras."""
+    notes, last = [], max(eras, default="")
+    for use in eras[last].others if last else ():
+        known = [x for x, era in eras.items() if not np.isnan(era.others[use]).all()]
+        if known and (end := max(known)) < last:
+            notes.append(
+                f"{FILES[use]} ends with era {end}, before {last}: 'sklearn-era "
+                f"numerai download --refresh {FILES[use]}' may have later eras."
+            )
+    return notes
 
 
 class Row:
@@ -152,7 +167,8 @@ def make_results(
     table: dict[str, dict[str, EraScores]] = {}
     n_eras = len(rows["model"].scores["corr"])
     for name, row in rows.items():
-        if (n := len(row.scores["corr"])) < _MIN_COVERAGE * n_eras:
+        n = sum(not np.isnan(score) for _, score, _ in row.scores["corr"])
+        if name != "model" and n < _MIN_COVERAGE * n_eras:
             notes.append(f"{name} is left out: it covers {n} of the {n_eras} eras.")
             continue
         # Labels sort as the eras' numbers.
@@ -163,13 +179,16 @@ def make_results(
                 greater = {metric: metric != _EXPOSURE}
                 table[name][metric] = EraScores(*parts, directions=greater)
     model = table["model"]
-    shared = sorted(set.intersection(*(set(x["corr"].eras) for x in table.values())))
-    if len(shared) < n_eras:
+    # A score that is undefined in one row would make means of different eras.
+    shared = {metric: _in_all(table.values(), metric) for metric in _METRICS}
+    shared = {metric: eras & shared["corr"] for metric, eras in shared.items()}
+    if len(shared["corr"]) < n_eras:
         mean = summarize(model["corr"].scores)["mean"]
         shown = "undefined" if mean is None else f"{mean:.4f}"
         notes.append(
-            f"The summaries cover the {len(shared)} of {n_eras} eras that all rows "
-            f"have. Over all {n_eras} eras, the model's mean CORR is {shown}."
+            f"The summaries cover the {len(shared['corr'])} of {n_eras} eras in which "
+            f"all rows have a CORR. Over all {n_eras} eras, the model's mean CORR is "
+            f"{shown}."
         )
     for metric in ("mmc", "bmc"):
         if metric in model and (n := model[metric].eras.size) < n_eras:
@@ -181,7 +200,9 @@ def make_results(
         if exposures:
             remarks += coming_round(scores["corr"].scores, common["target"])
         absent = {x: why for x, why in _METRICS.items() if x not in scores}
-        on_shared = {x: y.scores[np.isin(y.eras, shared)] for x, y in scores.items()}
+        on_shared = {
+            x: y.scores[np.isin(y.eras, [*shared[x]])] for x, y in scores.items()
+        }
         results[name] = ValidationResult(
             scores=scores, exposures=exposures,
             summary={x: summarize(own, x) for x, own in on_shared.items()},
@@ -190,6 +211,13 @@ def make_results(
             n_rows=int(scores["corr"].n_samples.sum()), **common,
         )  # fmt: skip
     return results
+
+
+def _in_all(rows: Iterable[Mapping[str, EraScores]], metric: str) -> set[str]:
+    """Return the eras with a known score in all rows that have the metric."""
+    found = (row[metric] for row in rows if metric in row)
+    known = [{*x.eras[~np.isnan(x.scores)].tolist()} for x in found]
+    return set.intersection(*known) if known else set()
 
 
 def summarize(scores: NDArray[np.float64], metric: str = "corr") -> Summary:

@@ -1,5 +1,6 @@
 """The steps of a round for one model, as configured."""
 
+import shutil
 from collections.abc import Iterable
 from contextlib import suppress
 from functools import cache, cached_property
@@ -13,7 +14,7 @@ from sklearn_era.numerai.download import download
 from sklearn_era.numerai.errors import ConfigError, DataError, ExportError, warn
 from sklearn_era.numerai.files import file_sha256, lock, utc_now, write_whole
 from sklearn_era.numerai.reporter import Reporter
-from sklearn_era.numerai.validation import Validation
+from sklearn_era.numerai.validation import GAIN, Validation
 
 
 class Steps:
@@ -54,6 +55,7 @@ class Steps:
         # Against the local features.json, unless a newer one may have other names.
         refreshed = "features" in self.config.data.refresh
         passing = (DataError, ConfigError) if refreshed else (DataError,)
+        own = self.config.validation
         for model in self.config.models:
             fits = [member.train for member in model.members]
             try:
@@ -62,10 +64,39 @@ class Steps:
                     with suppress(*passing):
                         features = self.features_of(settings)
                     training.make_estimator(settings, features)
-                if self.config.validation.compare_with_gain:
+                if own.compare_with_gain:
                     training.gain_settings(fits)
+                with suppress(*passing):
+                    features_of, fnc = self.metadata().features, own.fnc_feature_set
+                    model.predict.neutralizers([], features_of)
+                    if fnc not in ("auto", ""):
+                        features_of(fnc)
+                    self._warn_of_validation(model)
             except ConfigError as error:
                 raise ConfigError(f"'{self.workspace.toml}': {error}") from error
+
+    def _warn_of_validation(self, model: Model) -> None:
+        """Warn, if fits are to be trained, that the local files have too few eras or
+        not the benchmark to validate them.
+        """
+        names = {"validation"}.union(*(x.train.files for x in model.members))
+        is_here = all(self.workspace.newest(name) for name in names)
+        if not is_here or not self.reasons_to_train(model):
+            return
+        records = []
+        for plan in (self._plan(model, member) for member in model.members):
+            eras, _ = data.select_eras(plan.files, plan.settings)
+            last = {"last_era": max(eras)}
+            records.append(plan.record().model_copy(update=last))
+        given = self.config, self.workspace, model
+        try:
+            told = Validation(*given, records=records).skipped.get("bmc", "")
+            if self.config.validation.benchmark in ("auto", ""):
+                told = ""  # some targets have none
+        except DataError as error:
+            told = str(error)
+        if told:
+            warn(f"Validation of {model.name!r}: {told}")
 
     def reasons_to_train(self, model: Model, restart: bool = False) -> dict[str, str]:
         """Return the reason to train each fit that is missing or out of date."""
@@ -99,12 +130,15 @@ class Steps:
         path = self.workspace.lock_file(f"train-{model.name}")
         with lock(path, f"training {model.name!r}"):
             reasons = self.reasons_to_train(model, restart=restart)
+            for of_validation in ("folds", GAIN) if restart else ():
+                folder = self.workspace.model_dir(model.name) / of_validation
+                shutil.rmtree(folder, ignore_errors=True)
             for member in model.members:
                 if (shown := _spell(model, member)) not in reasons:
                     continue
                 self.reporter.step(f"Training {shown}: {reasons[shown]}.")
                 for name in member.train.files:
-                    self.workspace.need(name)
+                    data.check_parquet(self.workspace.need(name))
                 plan, on_progress = self._plan(model, member), self.reporter.progress
                 record = training.train(plan, restart=restart, on_progress=on_progress)
                 self.reporter.step(

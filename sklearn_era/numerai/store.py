@@ -65,6 +65,8 @@ class ModelRecord(Record):
     n_rows_without_target: int = 0
     features_with_missing: list[str] = Field(default_factory=list)
     data_fingerprint: str = ""  # a digest of rows, targets and eras
+    source: str = ""  # of a fit for validation: a digest of where its rows are from
+    values: list[float] = Field(default_factory=list)  # of all features, if few
     n_trees: int = 0  # before the fit; so are the next two
     n_trees_with_splits: int = 0
     last_tree_with_splits: int = 0
@@ -163,6 +165,8 @@ def differences(was: ModelRecord, now: ModelRecord) -> list[str]:
         found.append(f"features changed: {text}")
     if both_read and not found and was.data_fingerprint != now.data_fingerprint:
         found.append("the values in these rows changed")
+    if not both_read and was.source != now.source:
+        found.append("its files, or the rows of the model, may have changed")
     return found
 
 
@@ -253,8 +257,14 @@ def predict_live(
     frame = data.read_columns(live, list(dict.fromkeys([*features, *neutralizers])))
     data.EraFile(live).check_numeric([*frame])
     _check_values(frame[features], records)
+    check_scale(frame[features], records, live)
     block = frame[features].to_numpy()
     predictions = [part.predict(block, features) for part in blend.fits]
+    if (block == block[:1]).all():
+        raise DataError(
+            f"All {len(features):,} features that the model uses are constant in "
+            f"{live}: download the file again."
+        )
     for record, x in zip(records, predictions, strict=True):
         if not 0 < np.ptp(x) < np.inf:
             raise SubmissionError(
@@ -284,3 +294,30 @@ def _check_values(live: pd.DataFrame, records: Sequence[ModelRecord]) -> None:
             f"{first!s}): outside of 0 to {_LARGEST_VALUE}, or missing. Download the "
             "file again, or train on data with such values."
         )
+
+
+def check_scale(
+    frame: pd.DataFrame, records: Sequence[ModelRecord], path: Path
+) -> None:
+    """Raise DataError for a feature on another scale: with values that no feature had
+    in training, if those were few.
+    """
+    for record in records:
+        if not record.values:
+            continue
+        own = frame[[x for x in record.features if x in frame]]
+        # The distinct values first: there are few, unless the scale is another.
+        found = np.unique(rounded(own.to_numpy()))
+        odd = found[~np.isin(found, record.values) & ~np.isnan(found)]
+        if odd.size:
+            has = (rounded(own.to_numpy()) == odd[0]).any(axis=0)
+            raise DataError(
+                f"{path}: feature {own.columns[has][0]!r} has the value {odd[0]:g}, "
+                "but the features that the model learned from have the values "
+                f"{listed(record.values, 20)}: use files of the same scale."
+            )
+
+
+def rounded(values: NDArray[Any]) -> NDArray[Any]:
+    """Return integers as they are, and floats without the digits of their precision."""
+    return values if values.dtype.kind in "biu" else values.round(6)

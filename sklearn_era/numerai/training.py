@@ -13,7 +13,7 @@ import secrets
 import shutil
 import warnings
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
@@ -56,6 +56,7 @@ _ERA_PARAMETERS = {"split_criterion", "min_samples_per_era", "min_era_coverage"}
 _ERA_PARAMETERS |= {"min_gain_share", "era_weighting", "leaf_shrinkage", "era_effects"}
 
 _N_FOLDS = 3  # of an average
+_N_SAMPLED, _MOST_VALUES = 8, 20  # eras to look for the features' values, if few
 
 
 @dataclass(frozen=True)
@@ -70,6 +71,7 @@ class FitPlan:
     model_name: str = ""
     version: str = ""
     purge: int = 0  # weeks, in the folds of an average
+    source: str = ""  # of a fit for validation, as in its record
 
     def record(self) -> store.ModelRecord:
         """Return the record of the fit, with all that is known before data are read."""
@@ -82,6 +84,7 @@ class FitPlan:
             **asked, era_bounds=(own.first_era or None, own.last_era or None),
             files=[file.name for file in self.files], features=self.features,
             model_name=self.model_name, version=self.version, sha256="",
+            source=self.source,
         )  # fmt: skip
 
     def why_train(self) -> str | None:
@@ -109,7 +112,9 @@ def train(
     "reading" with counts of features, then the fit's name with counts of trees.
     """
     settings, features, name = plan.settings, plan.features, plan.name
-    if not 0 < len({*features} - {settings.target}) == len(features):
+    if not features:
+        raise ConfigError(f"The feature set {settings.feature_set!r} has no features.")
+    if len({*features} - {settings.target}) < len(features):
         raise ConfigError("features must name each column once, and not the target.")
     estimator, asked = make_estimator(settings, features), plan.record()
     eras, n_unlabelled = data.select_eras(plan.files, settings)
@@ -127,6 +132,7 @@ def train(
         digest = arrays_digest({"X": X.to_numpy(), "y": y, "eras": labels})
         found |= {"n_rows": y.size, "data_fingerprint": digest}
         found["features_with_missing"] = X.columns[X.isna().any()].tolist()
+        found["values"] = few_values(plan.files, features, eras)
         record = asked.model_copy(update=found)
         return store.save_fit(plan.folder, name, average, record)
     dataset = _read_binned(
@@ -140,6 +146,7 @@ def train(
         "n_rows": len(dataset),
         "features_with_missing": [x for x, bins in by_name if (bins == missing).any()],
         "data_fingerprint": fingerprint(dataset),
+        "values": few_values(plan.files, features, eras),
     }
     record = asked.model_copy(update=found)
     due = range(0, estimator.max_iter, settings.checkpoint_every)
@@ -156,6 +163,21 @@ def train(
     (own.folder / _DOCUMENT).unlink(missing_ok=True)  # without it: no checkpoint
     shutil.rmtree(own.folder, ignore_errors=True)
     return record
+
+
+def few_values(
+    files: Sequence[Path], features: list[str], eras: Collection[str]
+) -> list[float]:
+    """Return the distinct values of the features in some of the eras; [] if many."""
+    found, chosen = np.empty(0), sorted(eras)[:: -(-len(eras) // _N_SAMPLED)]
+    for file in map(data.EraFile, files):
+        runs = [run for run in file.runs() if run.label in chosen]
+        for block in file.blocks(features, runs) if runs else ():
+            found = np.union1d(found, store.rounded(np.unique(block)))
+            found = found[~np.isnan(found)]
+            if found.size > _MOST_VALUES:
+                return []
+    return [float(x) for x in found]
 
 
 def make_average(plain: Any, fit: TrainSection, n_eras: int, purge: int) -> Any:

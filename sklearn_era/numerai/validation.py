@@ -7,7 +7,8 @@ scored ("walk-forward"): each fold of eras by fits to eras that end a purge befo
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import cached_property
 from itertools import chain, pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -20,6 +21,7 @@ from sklearn_era.model_selection import EraWalkForwardSplit
 from sklearn_era.numerai import data, metrics, score_table, store, training
 from sklearn_era.numerai.config import Config, Model, TrainSection, Workspace
 from sklearn_era.numerai.errors import DataError
+from sklearn_era.numerai.files import file_sha256
 from sklearn_era.numerai.score_table import EXAMPLE, Fold, ScoredEra
 
 MODEL, GAIN = "model", "gain"
@@ -49,6 +51,7 @@ class Validation:
     model: Model
     on_progress: Callable[[str, int, int], None] = lambda *_: None
     on_step: Callable[[str], object] = str
+    records: list[store.ModelRecord] = field(default_factory=list)  # by default, read
 
     def __post_init__(self) -> None:
         asked, self.target = self.config.validation, self.model.train.target
@@ -59,7 +62,8 @@ class Validation:
             self.recipes[GAIN] = training.gain_settings(self.recipes[MODEL])
         self.metadata = data.read_features(self.workspace.need("features"))
         self.folder = self.workspace.model_dir(self.model.name)
-        self.records = [store.read_record(self.folder, x.name) for x in members]
+        read = (store.read_record(self.folder, x.name) for x in members)
+        self.records = self.records or [*read]
         self.benchmark = asked.benchmark_of(self.config.data.version, self.target)
         given = self.workspace, self.benchmark
         self.others, self.skipped = score_table.read_others(*given)
@@ -72,9 +76,15 @@ class Validation:
         uses = {"bmc": self.benchmark, EXAMPLE: EXAMPLE}
         names = {use: row for use, row in uses.items() if use in self.others}
         rows = {name: score_table.Row() for name in (*self.recipes, *names.values())}
-        labels = [label for source in self.sources.values() for label in source.eras]
-        n_all, n_done = sum(fold.has(x) for fold in self.folds for x in labels), 0
-        columns_of = self.metadata.features
+        scored = {
+            x: era
+            for source in self.sources.values()
+            for x, era in source.eras.items()
+            if any(fold.has(x) for fold in self.folds)
+        }
+        n_all, n_done = len(scored), 0
+        columns_of, checked = self.metadata.features, set[Path]()
+        holed = set[str]()  # features that FNC has to do without in some eras
         for number, fold in enumerate(self.folds, 1):
             blends = {name: self._fits(number, name) for name in self.recipes}
             features = _unique(*(blend.features for blend in blends.values()))
@@ -84,18 +94,29 @@ class Validation:
                 linear = self.metadata.feature_sets.get(_FNC_FEATURE_SET, features)
             by = self.model.predict.neutralizers(features, columns_of)
             for path, era, block in self._blocks(fold, _unique(features, linear, by)):
-                scored = {row: era.others[use] for use, row in names.items()}
+                ranks = {row: era.others[use] for use, row in names.items()}
+                if path not in checked:  # files, and not eras, have a scale
+                    store.check_scale(block, self.records, path)
+                    checked.add(path)
                 try:
                     for name, blend in blends.items():
-                        scored[name] = self._ranks(blend, block, by)
+                        ranks[name] = self._ranks(blend, block, by)
+                    whole = block[linear].dropna(axis=1)
+                    holed |= {*linear} - {*whole}
                     for name, row in rows.items():
                         own = block[features] if name in blends else None
-                        row.add(era, scored[name], block[linear], own)
+                        row.add(era, ranks[name], whole, own)
                 except ValueError as error:
                     where = f"{path}, era {era.run.label}"
                     raise DataError(f"{where}: {error}") from error
                 n_done += 1
                 self.on_progress("validation eras", n_done, n_all)
+        if holed:
+            self.notes.append(
+                "In eras where they have missing values, FNC leaves out features: "
+                f"{listed(sorted(holed))}."
+            )
+        self.notes += score_table.early_ends(scored)
         share = self.model.predict.neutralize_proportion
         return score_table.make_results(
             rows, skipped=self.skipped, notes=self.notes, target=self.target,
@@ -153,6 +174,19 @@ class Validation:
             usable = [era for era in usable if era >= first]
         return usable
 
+    def settings(self) -> list[dict[str, Any]]:
+        """Return the settings of [train] that the scored fits of each member had."""
+        if self.way == "walk-forward":
+            return [recipe.model_dump() for recipe in self.recipes[MODEL]]
+        keys = {*TrainSection.model_fields}
+        return [record.model_dump(include=keys) for record in self.records]
+
+    @cached_property
+    def _files_digest(self) -> str:
+        """Return a digest of the files that fits for folds are trained on."""
+        names = _unique(*(x.files for x in self.recipes[MODEL]))
+        return " ".join(file_sha256(self.workspace.need(name)) for name in names)
+
     def _fits(self, number: int, row: str) -> store.Blend:
         """Return the blend that predicts the fold `number` for the table's row MODEL or
         GAIN. Train its fits if they are missing or out of date.
@@ -166,16 +200,20 @@ class Validation:
             return store.load_blend(folder, self.model)[0]
         if row == GAIN:
             folder, text = folder / GAIN, f" with plain gain{text}"
-        fits, recipes = [], zip(self.recipes[row], last_eras, strict=True)
-        for member, (recipe, last) in zip(self.model.members, recipes, strict=True):
+        # A fold learns from the present files, plain gain from the rows of the fit.
+        sources = [record.data_fingerprint for record in self.records]
+        if self.way == "walk-forward":
+            sources = [self._files_digest] * len(sources)
+        fits, given = [], (self.model.members, self.recipes[row], last_eras, sources)
+        for member, recipe, last, source in zip(*given, strict=True):
             until = {"last_era": min(recipe.last_era or last, last)}
             recipe = recipe.model_copy(update=until)
-            fit, record = self._fit(member.name, recipe, folder, text)
+            fit, record = self._fit(member.name, recipe, folder, text, source)
             fits.append(store.WeightedFit(fit, record.features, member.weight))
         return store.Blend(fits)
 
     def _fit(
-        self, name: str, recipe: TrainSection, folder: Path, of: str
+        self, name: str, recipe: TrainSection, folder: Path, of: str, source: str
     ) -> tuple[Any, store.ModelRecord]:
         """Return a fit and its record; train it first if missing or out of date."""
         files = [self.workspace.need(name) for name in recipe.files]
@@ -187,7 +225,7 @@ class Validation:
         plan = training.FitPlan(
             recipe, files, self.metadata.features(recipe.feature_set), folder,
             name=name, model_name=self.model.name, version=self.config.data.version,
-            purge=self.config.validation.purge_of(recipe.target),
+            purge=self.config.validation.purge_of(recipe.target), source=source,
         )  # fmt: skip
         try:
             reason = plan.why_train()
@@ -224,6 +262,7 @@ class Validation:
         if name in self.sources:
             return self.sources[name]
         file = data.EraFile(self.workspace.need(name))
+        data.check_parquet(file.path)
         targets, runs = file.read_numbers(self.target), file.runs()
         ids = data.read_columns(file.path, []).index if self.others else None
         others = {use: x.reindex(ids).to_numpy() for use, x in self.others.items()}
@@ -238,9 +277,8 @@ class Validation:
                 too_few.append(run.label)
         if too_few:
             self.notes.append(
-                f"{len(too_few)} eras of {file.path.name} were left out: fewer than "
-                f"{least:.0%} of their rows have {self.target!r}: "
-                f"{listed(too_few)}."
+                f"Eras left out of {file.path.name} ({len(too_few)}), as fewer than "
+                f"{least:.0%} of their rows have {self.target!r}: {listed(too_few)}."
             )
         self.sources[name] = Source(file, eras)
         return self.sources[name]

@@ -24,6 +24,7 @@ from sklearn_era.numerai import data, errors
 from sklearn_era.numerai.config import DataSection, TrainSection, Workspace
 from sklearn_era.numerai.data import EraFile, check_parquet, select_eras
 from sklearn_era.numerai.download import NotPublishedError, download, latest_version
+from sklearn_era.numerai.download import wanted as wanted_files
 from sklearn_era.numerai.errors import ConfigError, DataError
 from sklearn_era.numerai.files import lock
 
@@ -63,6 +64,33 @@ def test_a_refreshed_file_is_fetched_once_a_round_and_live_ones_always(fetch, se
     fetched = fetch(refresh=["validation"], round_number=1402)
     assert fetched == [first, "live_1402.parquet"]
     assert fetch(refresh=["validation"], round_number=1402) == ["live_1402.parquet"]
+
+
+def test_two_columns_of_one_name_are_refused(tmp_path):
+    path = tmp_path / "own.csv"
+    path.write_text("id,prediction,prediction\na,0.1,0.2\nb,0.3,0.4\n")
+    with pytest.raises(errors.SubmissionError, match="several columns 'prediction'"):
+        data.read_predictions(path)
+
+
+def test_a_target_in_a_feature_set_is_refused():
+    sets = {"good": ["a"], "bad": ["a", "target_x_20"]}
+    metadata = data.FeatureMetadata(feature_sets=sets, targets=["target_x_20"])
+    assert metadata.features("good") == ["a"]
+    with pytest.raises(ConfigError, match="set 'bad' has the target 'target_x_20'"):
+        metadata.features("bad")
+
+
+def test_others_predictions_are_refreshed_with_the_validation_file(workspace):
+    files, workspace.data_dir = DataSection().files, workspace.root
+    for name in files:
+        workspace.data_file(name, 1401).touch()
+    own = DataSection(refresh=["validation"])
+    old = {x for x in wanted_files(workspace, own, 1402) if x[:4] != "live"}
+    assert old == {
+        "validation", "meta_model", "validation_benchmark_models",
+        "validation_example_preds",
+    }  # fmt: skip
 
 
 def test_a_damaged_or_old_file_is_not_kept(fetch, server, workspace):

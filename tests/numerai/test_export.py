@@ -232,7 +232,7 @@ def test_the_check(blends, exported, tmp_path, monkeypatch, live):
     # Keys in the environment do not reach the model.
     slow(_Call(os.getenv, "NUMERAI_SECRET_KEY", "nothing"),
          "'nothing' is not a callable"),
-    slow(operator.add, "it is a function of 2 parameters, not 1"),
+    slow(operator.add, "one parameter, the live data: it has 2 \\(.*not supported"),
     slow(as_transformer("itemgetter", ["feature_z"]),
          "failed to predict .*feature_z.* of the version"),
 ])  # fmt: skip
@@ -241,6 +241,12 @@ def test_broken_rules(function, message, tmp_path, monkeypatch):
     with pytest.raises(ExportError, match=message) as caught:
         check_calls(function, tmp_path)
     assert "model.pkl" in str(caught.value)
+
+
+def test_live_data_of_another_kind_are_refused(tmp_path):
+    (tmp_path / "model.pkl").touch()
+    with pytest.raises(TypeError, match=r"pandas.DataFrame; got builtins\.dict"):
+        export_check.check_portable_model(tmp_path / "model.pkl", {})
 
 
 FRAME = make_frame(3)[[]].assign(prediction=[0.1, 0.2, 0.3])

@@ -187,6 +187,12 @@ def test_dtypes_are_computed_with_as_float64(dtype):
     assert found["0001"] == numerai_corr(y, x)
 
 
+def test_categories_of_text_are_no_neutralizers():
+    features = pd.DataFrame({"a": pd.Categorical([*"abab"])})
+    with pytest.raises(ValueError, match="features must be numbers; got object"):
+        metrics.feature_neutral_corr([0, 0, 1, 1], [1, 2, 3, 4], features)
+
+
 def neutralizer_kinds():
     rng = np.random.default_rng(0)
     wide = rng.integers(0, 5, size=(300, 40)).astype(np.int8)

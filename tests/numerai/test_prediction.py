@@ -103,6 +103,22 @@ def test_values_outside_the_bins_are_counted_and_named(predict, value):
         predict(lambda live: live.assign(**{name: live[name].mask(some, value)}))
 
 
+@pytest.mark.parametrize(("known", "factor", "value"), [
+    ([0.0, 1.0, 2.0, 3.0, 4.0], 0.25, "0.25"), ([0.0, 0.25, 0.5, 0.75, 1.0], 1, "2"),
+])  # fmt: skip
+def test_another_scale_than_in_training_is_refused(predict, known, factor, value):
+    records = [RECORD.model_copy(update={"values": known})]
+    with pytest.raises(DataError, match=rf"has the value {value}, but .* same scale"):
+        predict(lambda x: x.assign(**(x[NAMES] * factor)), records=records)
+    same = predict(lambda x: x.assign(**(x[NAMES] * known[1])), records=records)
+    assert same.notna().all()
+
+
+def test_constant_features_are_not_blamed_on_the_fit(predict):
+    with pytest.raises(DataError, match=r"All 8 features .* are constant"):
+        predict(lambda x: x.assign(**dict.fromkeys(NAMES, np.int8(2))))
+
+
 @pytest.mark.parametrize("values", [np.full(60, 0.5), np.repeat([np.nan, 1], [4, 56])])
 def test_predictions_of_no_use_are_refused(predict, model, values):
     odd = WeightedFit(SimpleNamespace(predict=lambda X: values), NAMES)

@@ -223,6 +223,15 @@ def test_a_report_is_current_until_something_else_is_asked_for(own, results, con
     neutral = {"predict": {"neutralize_proportion": 0.5}}
     for changes in (neutral, {"target": "target_birch_20"}):
         assert not is_current(own.config(validate=asked, **changes))
+    newer = own.change("meta_model", lambda x: x)
+    assert not is_current()
+    newer.unlink()
+    assert is_current()
+    # The settings are those of the fit.
+    other = own.config(validate=asked, parameters={"max_iter": 7})
+    (train,) = write(own, other, results)[0]["about"]["train"]
+    assert train["parameters"]["max_iter"] == 20
+    write(own, config, results)
     text, old = path.read_text(), {"model_sha256": record(own).sha256}
     old = json.loads(text) | {"format": 1, "about": old}
     for damaged in (text[:100], "[]", json.dumps(old), '{"format": 99}'):

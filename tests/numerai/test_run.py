@@ -7,6 +7,7 @@ from functools import partial
 from pathlib import Path
 from unittest.mock import Mock
 
+import pandas as pd
 import pytest
 
 from helpers.cli import fail, run
@@ -277,6 +278,43 @@ def test_what_stops_it_before_a_download(program):
     program.change(target='"target_x_20"')
     assert "Unknown target 'target_x_20'" in program.fail("run", code=2)
     assert program.server.operations == ["models"]
+
+
+@pytest.mark.parametrize(("changes", "said"), [
+    ({"fnc_feature_set": '"smll"'}, "no feature set 'smll'; did you mean 'small'"),
+    ({"neutralize_proportion": "0.5", "neutralize_feature_set": '"x"'}, "set 'x'; use"),
+])  # fmt: skip
+def test_sets_of_features_are_checked_first(program, changes, said):
+    program.change(**changes)
+    assert said in program.fail("run --dry-run", code=2)
+
+
+@pytest.mark.parametrize(("changes", "said"), [
+    ({"benchmark": '"v9"'}, "no column 'v9'; it has"),
+    ({"folds": "99", "purge": "90"}, "lower [validate] folds"),
+])  # fmt: skip
+def test_what_validation_will_lack_is_told_before_training(program, changes, said):
+    program.change(**changes)
+    program.run("run --dry-run")
+    program.change(max_iter="13")
+    program.run("run --dry-run", warned=said)
+
+
+@pytest.mark.parametrize(("change", "said"), [
+    (lambda x: x.sample(frac=1, random_state=0), "are not contiguous: sort"),
+    (lambda x: pd.concat([x, x[-1:]]), "1 duplicate ids"),
+])  # fmt: skip
+def test_rows_placed_by_hand_are_checked_before_training(program, change, said):
+    path = program.data_folder / "train_1401.parquet"
+    change(pd.read_parquet(path)).to_parquet(path)
+    assert said in program.fail("train --restart", code=3)
+
+
+def test_a_restart_reaches_the_fits_for_validation(program):
+    for name in ("gain", "folds"):
+        (program.model_folder / name).mkdir(exist_ok=True)
+    program.run("train --restart")
+    assert not {"gain", "folds"} & {x.name for x in program.model_folder.iterdir()}
 
 
 def test_a_newer_features_file_may_know_a_feature_set(program):

@@ -44,6 +44,7 @@ def test_the_model_is_that_of_the_rows_in_memory(tmp_path, path):
     assert (record.first_era, record.last_era, record.n_eras) == ("0001", "0030", 30)
     assert (record.n_rows, record.n_rows_without_target) == (1800, 0)
     assert (record.files, record.features_with_missing) == (["train_7.parquet"], [])
+    assert record.values == [0.0, 1.0, 2.0, 3.0, 4.0]
     assert record.n_trees == record.n_trees_with_splits == 23
     trees = [("ender", i, 23) for i in range(24)]
     assert told == [("reading", 0, 12), ("reading", 12, 12), *trees]
@@ -137,7 +138,8 @@ NAMED = "features must name each column"
     # These are checked before files are read.
     ({"target": "target", "files": ["none"]}, ConfigError, "is an alias"),
     *(({"features": x, "files": ["none"]}, ConfigError, NAMED)
-      for x in ([], ["a", "a"], [TARGET])),
+      for x in (["a", "a"], [TARGET])),
+    ({"features": [], "files": ["none"]}, ConfigError, "'small' has no features"),
 ])  # fmt: skip
 def test_what_cannot_be_trained_on(tmp_path, path, changes, kind, message):
     with pytest.raises(kind, match=message):

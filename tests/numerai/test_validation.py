@@ -202,8 +202,10 @@ def test_a_model_gets_named_columns_and_missing_features(own, named, given):
     own.change("validation", lambda x: x.assign(**masked))
     config = own.config(validate={"fnc_feature_set": ""})
     assert np.isfinite(judge(own, config).scores["corr"].scores).all()
-    with pytest.raises(DataError, match=f"era 0045: features is NaN .* first '{name}'"):
-        judge(own, own.config(validate={"fnc_feature_set": "small"}))
+    # FNC does without the feature in this era.
+    results = run(own, own.config(validate={"fnc_feature_set": "small"}))
+    assert f"FNC leaves out features: {name}." in "".join(results[MODEL].notes)
+    assert all(np.isfinite(x.scores["fnc"].scores).all() for x in results.values())
     given(named, own.features)
     assert np.isfinite(judge(own, config).scores["corr"].scores).all()
 
@@ -291,19 +293,52 @@ def test_summaries_are_of_the_eras_that_all_rows_have(own, demo):
         assert result.summary["corr"]["n_eras"] == 9
         mean = corr.scores[corr.eras >= "0042"].mean()
         assert result.summary["corr"]["mean"] == pytest.approx(mean)
-    assert "The summaries cover the 9 of 12 eras" in "".join(results[MODEL].notes)
+    notes = "".join(results[MODEL].notes)
+    assert "The summaries cover the 9 of 12 eras in which all rows have" in notes
     # Another model's, too: here there are none.
     own.change("meta_model", lambda x: x[eras.reindex(x.index) < "0042"])
     result = judge(own)
     assert result.scores["mmc"].eras.tolist() == ["0039", "0040", "0041"]
     assert result.summary["mmc"]["n_eras"] == 0
     assert "MMC covers 3 of the 12 eras" in "".join(result.notes)
+    assert "meta_model ends with era 0041, before 0050: 'skl" in "".join(result.notes)
     # A row of too few eras would cut the table short.
     own.change(name, lambda x: x[eras.reindex(x.index) >= "0049"])
     results = run(own)
     assert list(results) == [MODEL, BENCHMARK]
     note = "example predictions is left out: it covers 2 of the 12 eras."
     assert note in "".join(results[MODEL].notes)
+
+
+def test_means_are_of_eras_with_a_score_in_all_rows(own, demo):
+    eras = demo.frame("validation")["era"]
+    bad = eras.index[eras == "0045"]
+    name = "validation_example_preds"
+    own.change(name, lambda x: x.assign(prediction=x["prediction"].where(
+        ~x.index.isin(bad), 0.5
+    )))  # fmt: skip
+    results = run(own)
+    assert np.isnan(results[EXAMPLE].scores["corr"]["0045"])
+    assert "cover the 11 of 12 eras in which all" in "".join(results[MODEL].notes)
+    for result in results.values():
+        assert {result.summary[x]["n_eras"] for x in ("corr", "mmc", "fnc")} == {11}
+        corr = result.scores["corr"]
+        mean = corr.scores[corr.eras != "0045"].mean()
+        assert result.summary["corr"]["mean"] == pytest.approx(mean)
+    # A row that is constant nearly everywhere leaves the others theirs.
+    own.change(name, lambda x: x.assign(prediction=0.5))
+    results = run(own)
+    assert list(results) == [MODEL, BENCHMARK]
+    assert results[MODEL].summary["corr"]["n_eras"] == 12
+
+
+def test_features_on_another_scale_are_refused(own):
+    scaled = {x: lambda frame, x=x: frame[x] / 4 for x in own.features}
+    own.change("validation", lambda x: x.assign(**scaled))
+    with pytest.raises(
+        DataError, match=r"value 0\.25, but .* 0\.0, 1\.0, .* same scale"
+    ):
+        run(own)
 
 
 def test_what_is_not_there_is_skipped_with_a_reason(own):
@@ -412,6 +447,28 @@ def test_folds_are_trained_once_resumed_and_trained_again_where_they_have_to_be(
     assert "random_state changed from 0 to 3" in steps[1]
 
 
+@pytest.mark.parametrize(("asked", "n_fits", "retrained"), [
+    ({"validate": {"compare_with_gain": True, **FEW}}, 1, True), (WALK, 2, False),
+])  # fmt: skip
+def test_fits_follow_the_rows(own, asked, n_fits, retrained):
+    """Plain gain is trained on the rows of the model, folds on those of the files."""
+    config, steps = own.config(**asked), []
+    own.fit(config)
+    run(own, config, on_step=steps.append)
+    assert len(steps) == n_fits
+    random = {x: lambda frame, x=x: frame[x].to_numpy()[::-1] for x in own.features}
+    own.change("train", lambda x: x.assign(**random))
+    if retrained:
+        run(own, config, on_step=steps.append)
+        assert len(steps) == n_fits
+        own.fit(config)
+    found = run(own, config, on_step=steps.append)
+    assert len(steps) == 2 * n_fits
+    assert "or the rows of the model, may have changed" in steps[-1]
+    assert_same_scores(run(own, config, on_step=steps.append)[MODEL], found[MODEL])
+    assert len(steps) == 2 * n_fits
+
+
 def test_a_blend_of_targets_is_scored_on_its_own_with_the_longest_purge(own):
     config = own.config(members=MEMBERS, validate={"folds": 2})
     records = own.fit(config)
@@ -457,7 +514,8 @@ def test_what_cannot_be_validated_is_refused(demo, changes, error, message):
     ("validation", lambda x: x.assign(era="X"), "the era 'X'; eras must be text"),
     ("validation", lambda x: x.assign(target_amber_20=np.float32(np.inf)),
      "column 'target_amber_20' is infinite in 1,440 rows"),
-    ("meta_model", lambda x: pd.concat([x, x[:1]]), "duplicate ids"),
+    *((name, lambda x: pd.concat([x, x[-1:]]), "duplicate ids")
+      for name in ("validation", "meta_model")),
     ("meta_model", lambda x: x.assign(numerai_meta_model=np.inf), "is infinite in"),
 ])  # fmt: skip
 def test_files_of_another_form_are_refused(own, name, change, message):
