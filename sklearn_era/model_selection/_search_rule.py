@@ -24,9 +24,11 @@ def compare_candidates(
         warnings.simplefilter("ignore")  # of candidates that failed in all eras
         results = {
             "mean_era_score": np.nanmean(by_era, axis=1),
-            "worst_era_score": np.nanmin(by_era, axis=1),
+            "worst_era_score": np.nanmin(by_era, axis=1, initial=np.inf),
             "qualifies": np.full(by_era.shape[0], True),
         }
+    # Also where there is no era at all.
+    results["worst_era_score"][np.isnan(by_era).all(axis=1)] = np.nan
     if rule == "one_standard_error":
         mean, error = mean_and_safe_error(scores - scores[0], is_ordered)
         results |= {"mean_difference": mean, "se_difference": error}
