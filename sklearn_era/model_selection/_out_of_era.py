@@ -21,7 +21,7 @@ from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import _check_method_params as rows_of_params
 from sklearn.utils.validation import _num_samples, has_fit_parameter
 
-from .._era_arguments import take_era_column, warn_of_row_order
+from .._era_arguments import refuse_places, take_era_column, warn_of_row_order
 from .._era_axes import TIME_FIRST, read_known, read_one
 from .._era_routing import ask, eras_for_prediction, prepares_by_era, routed, takes
 from .._eras import EncodedEras
@@ -159,9 +159,11 @@ def check_rows(
     estimator: Any = None,
 ) -> tuple[Any, NDArray[Any], Any, EncodedEras, bool]:  # fmt: skip
     """Return X without columns of eras, y, the labels of rows, the labels encoded, and
-    whether eras are ordered. With `axes`, two columns are times and groups.
+    whether eras are ordered. With `axes`, two columns are times and groups. Raise
+    ValueError if the estimator has places of columns that move.
     """
     check_target(y, X, estimator)
+    refuse_places(estimator, X, eras)
     X, y, eras = take_rows(X, y, eras, name)
     y = column_or_1d(y, warn=True)
     read = read_known if axes else read_one
