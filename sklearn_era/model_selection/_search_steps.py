@@ -14,7 +14,10 @@ from sklearn.metrics import get_scorer
 from sklearn.metrics._scorer import _MultimetricScorer
 from sklearn.model_selection import GridSearchCV, ParameterGrid
 from sklearn.utils import gen_batches, get_tags
-from sklearn.utils.metadata_routing import _routing_enabled
+from sklearn.utils.metadata_routing import (
+    _routing_enabled,
+    get_routing_for_object,
+)
 
 from .._era_axes import keep_pair, read_known
 from .._era_routing import takes
@@ -140,9 +143,16 @@ class SearchByEra(GridSearchCV):
         if self.scoring is not None:
             return None
         if is_classifier(self.estimator) and hasattr(self.estimator, "predict_proba"):
-            return get_scorer("neg_log_loss")
-        is_regression = is_regressor(self.estimator)
-        return get_scorer("neg_mean_squared_error") if is_regression else None
+            scorer = get_scorer("neg_log_loss")
+        elif is_regressor(self.estimator):
+            scorer = get_scorer("neg_mean_squared_error")
+        else:
+            return None
+        if _routing_enabled():  # nobody else can make its request
+            of_score = getattr(get_routing_for_object(self.estimator), "score", None)
+            asked = of_score and of_score.requests.get("sample_weight")
+            scorer.set_score_request(sample_weight=True if asked is None else asked)
+        return scorer
 
     def _with_plain(self) -> Any:
         """Return the grid, with the plain model (the estimator's values) put first."""

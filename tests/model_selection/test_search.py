@@ -406,6 +406,23 @@ def test_metadata_are_routed():
     assert ours["split0_test_score"][0] == pytest.approx(np.mean(expected))
 
 
+@pytest.mark.parametrize("estimator", [Ridge(1e4), Classifier(max_iter=2)])
+def test_weights_reach_the_default_scorer(estimator):
+    """As without routing, unless the estimator's score is not to have them."""
+    weights = np.linspace(1, 99, 240)
+    target = X[:, 0] > 0 if is_classifier(estimator) else y
+    search = EraSearchCV(estimator, {}, rule="best", cv=2)
+    expected = clone(search).fit(X, target, eras=eras, sample_weight=weights)
+    with config_context(enable_metadata_routing=True):
+        inner = clone(estimator).set_fit_request(sample_weight=True)
+        search.set_params(estimator=inner)
+        search.fit(X, target, eras=eras, sample_weight=weights)
+        assert search.best_score_ == expected.best_score_
+        inner.set_score_request(sample_weight=False)
+        search.fit(X, target, eras=eras, sample_weight=weights)
+        assert search.best_score_ != expected.best_score_
+
+
 def test_predictions_and_scores_know_eras():
     X, y, eras = make_levels()
     X_new, model = X[:32], Regressor(max_iter=5)
