@@ -11,6 +11,7 @@ import polars as pl
 import pyarrow as pa
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
+from scipy.sparse import csr_array
 from sklearn.inspection import partial_dependence
 
 from helpers.criteria import COVER_ALL, NAMES
@@ -89,6 +90,7 @@ BAD_ERAS = {
     "infinite_column": (lambda e: pd.DataFrame({"a": e, "b": replace_last(e, np.inf)}),
                         r"eras\['b'\] needs finite labels"),
     "sets": (lambda e: pd.Series([{1}, {2}] * 60).astype(object), r"eras "),
+    "sparse": (lambda e: csr_array(e[:, None]), "^eras is a sparse .*toarray"),
     "ragged": (lambda e: [[1], [1, 2]] * 60, "^eras must be one-dim.*inhomogeneous"),
 }  # fmt: skip
 
