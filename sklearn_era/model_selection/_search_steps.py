@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 from joblib import effective_n_jobs
 from numpy.typing import NDArray
-from sklearn.base import is_classifier, is_regressor
+from sklearn.base import clone, is_classifier, is_regressor
 from sklearn.metrics import get_scorer
 from sklearn.metrics._scorer import _MultimetricScorer
-from sklearn.model_selection import GridSearchCV, ParameterGrid
+from sklearn.model_selection import GridSearchCV, ParameterGrid, check_cv
 from sklearn.utils import gen_batches, get_tags
 from sklearn.utils.metadata_routing import (
     _routing_enabled,
@@ -24,7 +24,13 @@ from .._era_routing import takes
 from .._label_columns import EraColumns
 from .._progress import Progress
 from .._warnings import listed
-from ._out_of_era import check_folds, fit_arguments, groups_for, split_eras
+from ._out_of_era import (
+    check_folds,
+    fit_arguments,
+    fit_folds,
+    groups_for,
+    split_eras,
+)
 from ._search_errors import mean_and_safe_error, mean_over_folds
 from ._search_scores import (
     EraMean,
@@ -102,6 +108,7 @@ class SearchByEra(GridSearchCV):
             of_fit.pop("sample_weight", None)
             of_fit |= fit_arguments(self.estimator, eras, weights)
         codes, groups = self._eras.codes, self._eras.groups
+        self._arguments = of_fit, of_split
         known = codes if groups is None else EraColumns([codes, groups.codes])
         routed.scorer.score["era_codes"] = known
         if self._splits_eras():
@@ -119,6 +126,15 @@ class SearchByEra(GridSearchCV):
             given = codes if is_ordered else eras
             of_split["groups"] = groups_for(self.cv, self._eras, given)
         return routed
+
+    def _explain_failure(self, X: Any, y: Any) -> None:
+        """Raise the error of the first fit that fails, which names its fold."""
+        of_fit, of_split = self._arguments
+        first = next(iter(ParameterGrid(self.param_grid)))
+        model = clone(self.estimator).set_params(**clone(first, safe=False))
+        cv = check_cv(self.cv, y, classifier=is_classifier(self.estimator))
+        folds = [*cv.split(X, y, **of_split)]
+        fit_folds(model, X, y, self._eras, folds, of_fit, None)
 
     def _get_scorers(self, by_era: bool = True) -> tuple[Any, str]:
         """Return the scorer, or scorers of several metrics, and the metric's name. They
