@@ -45,6 +45,7 @@ from ._search_steps import SearchByEra
 # Attributes that only a running fit has.
 _OF_FIT = (
     "_eras", "_test_codes", "_targets", "_folds", "_checked_cv_orig", "_arguments",
+    "_so_far",
 )  # fmt: skip
 
 

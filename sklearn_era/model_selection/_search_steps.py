@@ -50,6 +50,7 @@ class SearchByEra(GridSearchCV):
     verbose: int
     _eras: Any = None  # of rows, in a fit: `EncodedEras`
     _targets: Any = None  # in a fit
+    _so_far: Any = None  # in a fit: the candidates tried, and the results of their fits
 
     def _run_search(
         self, evaluate_candidates: Callable[..., Any], *, callback_ctx: Any = None
@@ -66,10 +67,24 @@ class SearchByEra(GridSearchCV):
         try:
             with Progress("EraSearchCV", verbose, "candidates") as progress:
                 progress.expect(len(candidates))
-                for part in gen_batches(len(candidates), effective_n_jobs(self.n_jobs)):
-                    evaluate_candidates(candidates[part])
-                    n_tried, last = part.stop - part.start, candidates[part][-1]
-                    progress.step(n_tried, f"last {last or 'the plain model'}")
+                n, known = len(candidates), 0
+                for part in gen_batches(n, effective_n_jobs(self.n_jobs)):
+                    try:
+                        evaluate_candidates(candidates[part])
+                    except ValueError as error:
+                        if "fits failed" not in str(error):
+                            raise
+                        # It refuses a part of which all fits fail: all others are one
+                        # part, with the last one in which some did not.
+                        tried, out = self._so_far or ([], [])
+                        del out[len(out) // len(tried or [1]) * known :], tried[known:]
+                        evaluate_candidates(candidates[known:])
+                        part = slice(part.start, n)
+                    last = candidates[part][-1] or "the plain model"
+                    progress.step(part.stop - part.start, f"last {last}")
+                    if part.stop == n:
+                        break
+                    known = part.start
         finally:
             self.verbose = verbose
 
@@ -181,6 +196,7 @@ class SearchByEra(GridSearchCV):
         self, candidate_params: Any, n_splits: int, out: Any, more_results: Any = None
     ) -> dict[str, Any]:
         """Return `cv_results_` with columns for the rule; set `era_scores_`."""
+        self._so_far = candidate_params, out
         results = super()._format_results(candidate_params, n_splits, out, more_results)
         scores = [fit["test_scores"] for fit in out]
         is_multimetric, tables = isinstance(scores[0], dict), {}

@@ -130,6 +130,21 @@ def test_progress_has_the_time_left_and_changes_nothing(capsys):
     assert search.verbose == 1
 
 
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.FitFailedWarning")
+@pytest.mark.filterwarnings("ignore:One or more of the test")
+@pytest.mark.parametrize("alphas", [[-1.0, 0.1, 9.0], [0.1, -1.0, 9.0], [0.1, -1.0]])
+def test_candidates_that_fail_leave_the_others_with_progress_too(alphas):
+    """scikit-learn takes a part of which all fits fail for a search that fails."""
+    for rule in ("best", "one_standard_error"):
+        quiet = EraSearchCV(Ridge(), {"alpha": alphas}, rule=rule)
+        search = clone(quiet).set_params(verbose=1).fit(X, y, eras=eras)
+        expected = quiet.fit(X, y, eras=eras)
+        assert_array_equal(search.era_scores_, expected.era_scores_)
+        assert search.cv_results_["params"] == expected.cv_results_["params"]
+        assert np.isnan(search.era_scores_).any()
+        assert vars(search).keys() == vars(expected).keys()
+
+
 @pytest.mark.parametrize("verbose", [0, 1])
 def test_callbacks_follow_the_search(verbose):
     pytest.importorskip("sklearn.callback")
