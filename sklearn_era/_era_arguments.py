@@ -1,6 +1,13 @@
 """The argument `eras` of fits: labels, columns of labels, or names of columns of X."""
 
-from collections.abc import Callable, Collection, Hashable
+from collections.abc import (
+    Callable,
+    Collection,
+    Hashable,
+    Iterable,
+    Iterator,
+    Mapping,
+)
 from dataclasses import replace
 from functools import wraps
 from inspect import signature, unwrap
@@ -12,6 +19,7 @@ import narwhals
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator
+from sklearn.frozen import FrozenEstimator
 from sklearn.utils.validation import _num_samples
 
 from ._eras import EncodedEras, encode_eras, read_eras
@@ -37,10 +45,11 @@ _FOREIGN = {
     "verbose": "verbose", "callbacks": "set_callbacks",
 }  # fmt: skip
 
-# Parameters that may name columns by their places.
-_LISTS_OF_PLACES = {"categorical_features", "neutralizers", "relative"}
-_BY_PLACE = {
-    *_LISTS_OF_PLACES, "feature_penalty", "interaction_cst", "monotonic_cst",
+# Parameters that may name columns by their places, here and in other packages.
+_PER_COLUMN = {"feature_penalty", "monotonic_cst"}
+_BY_PLACE = _PER_COLUMN | {
+    "cat_features", "categorical_feature", "categorical_features", "interaction_cst",
+    "neutralizers", "relative", "transformers",
 }  # fmt: skip
 
 
@@ -196,20 +205,55 @@ def era_columns_in(model: BaseEstimator, X: Table, *, is_known: bool = False) ->
     return None
 
 
-def _refuse_places(model: Any, X: Any, eras: Any) -> None:
-    """Raise ValueError if a parameter has indices of columns of X, and these change
-    when the columns that `eras` names are taken out of X.
+def refuse_places(
+    model: Any, X: Any, eras: Any, grid: Mapping[str, Any] | None = None
+) -> None:
+    """Raise ValueError if a parameter of the model, or a value of it in a grid, has
+    indices of columns of X, and these change when the columns that `eras` names are
+    taken out of X.
     """
+    if not names_columns(eras, X):
+        return
     columns = [*names_of_columns(X)]
-    taken = [x for x in np.atleast_1d(eras).tolist() if x in columns]
-    for name, value in model.get_params().items() if taken else ():
-        places = _places_in(name.rpartition("__")[2], value, len(columns))
-        if max(places, default=-1) >= min(map(columns.index, taken)):
+    n, taken = len(columns), [x for x in np.atleast_1d(eras).tolist() if x in columns]
+    at = sorted(map(columns.index, taken))
+    values = chain(_values_of(model), _values_in([grid or {}]))
+    for name, value in values if at else ():
+        places = _places_in(name.rpartition("__")[2], value, n)
+        if any(x >= at[0] if x >= 0 else x + n <= at[-1] for x in places):
             raise ValueError(
                 f"{name}={value!r} counts columns of X, and eras={eras!r} takes "
                 f"{list_columns(taken)} out of them: name columns in it, or pass X "
                 "without eras and one label a row."
             )
+
+
+def _values_of(model: Any, path: str = "") -> Iterator[tuple[str, Any]]:
+    """Yield names and values of a model's parameters, and of those of the models and
+    grids in them, except of models that see other columns or are fitted.
+    """
+    is_known = isinstance(model, type | FrozenEstimator)
+    if is_known or not hasattr(model, "get_params"):
+        return
+    for name, value in model.get_params(deep=False).items():
+        yield f"{path}{name}", value
+        if name in ("param_grid", "param_distributions"):
+            yield from _values_in([value] if isinstance(value, Mapping) else value)
+        elif name not in _BY_PLACE and isinstance(value, list | tuple):
+            for x in value:  # models, or pairs of a name and a model
+                is_pair = isinstance(x, tuple) and len(x) == 2
+                key, x = x if is_pair else (name, x)
+                yield from _values_of(x, f"{path}{key}__")
+        elif name not in _BY_PLACE:
+            yield from _values_of(value, f"{path}{name}__")
+
+
+def _values_in(grids: Iterable[Mapping[str, Any]]) -> Iterator[tuple[str, Any]]:
+    """Yield names and values of parameters in grids, and of models among the values."""
+    for name, values in chain.from_iterable(grid.items() for grid in grids):
+        for value in values if isinstance(values, Iterable) else ():
+            yield name, value
+            yield from _values_of(value, f"{name}__")
 
 
 def _places_in(parameter: str, value: Any, n_columns: int) -> list[int]:
@@ -218,15 +262,26 @@ def _places_in(parameter: str, value: Any, n_columns: int) -> list[int]:
     """
     if parameter not in _BY_PLACE or not isinstance(value, Collection | np.ndarray):
         return []
+    if parameter == "transformers":  # of a ColumnTransformer
+        return [x for *_, one in value for x in _places_chosen(one, n_columns)]
     if parameter == "interaction_cst":
         given: Any = chain(*value)
     elif hasattr(value, "keys"):
         given = value.keys()
-    elif parameter in _LISTS_OF_PLACES and np.asarray(value).dtype != bool:
-        given = value
-    else:
+    elif parameter in _PER_COLUMN or np.asarray(value).dtype == bool:
         given = range(n_columns if len(value) == n_columns else 0)
+    else:
+        given = value
     return [int(x) for x in given if isinstance(x, Integral)]
+
+
+def _places_chosen(chosen: Any, n_columns: int) -> list[int]:
+    """Return the indices in a ColumnTransformer's choice of columns."""
+    if isinstance(chosen, slice):
+        is_named = isinstance(chosen.start, str) or isinstance(chosen.stop, str)
+        return [] if is_named else [*range(*chosen.indices(n_columns))]
+    chosen = [chosen] if isinstance(chosen, Integral) else chosen
+    return _places_in("categorical_features", chosen, n_columns)
 
 
 def _refuse_foreign(model: Any, known: Any, given: Any) -> None:
@@ -278,8 +333,7 @@ def eras_by_name(fit: Callable[_P, _T]) -> Callable[_P, _T]:
         model, eras = args[0], kwargs.get("eras")
         X = args[1] if len(args) > 1 else kwargs.get("X")
         new_name = eras if names_columns(eras, X) else None
-        if new_name is not None:
-            _refuse_places(model, X, new_name)
+        refuse_places(model, X, new_name)
         name = vars(model).pop("_era_column", None)
         try:
             fitted = fit(*args, **kwargs)

@@ -135,7 +135,7 @@ def keep_pair(model: BaseEstimator, eras: EncodedEras | None) -> None:
 def likeness_to_time(labels: Labels) -> int:
     """Return how much labels look like times: from 0, not at all, to 3, like dates."""
     values = as_objects(labels)
-    kinds = {"bool" if isinstance(x, bool) else kind_of(x) for x in values}
+    kinds = {*map(kind_of, values)}
     if categories_of(labels) is not None or kinds <= {"number", "duration"}:
         return 2
     if kinds == {"text"}:

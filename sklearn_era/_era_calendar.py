@@ -92,7 +92,7 @@ def readings_of(known: Labels, labels: Labels) -> dict[str, list[Any]]:
     both = as_objects(known) + as_objects(labels)
     keys = [key_of(label) for label in both]
     kinds = {kind_of(label) for label in both}
-    if kinds == {"number"}:
+    if kinds <= {"number", "bool"}:
         return _readings_of_numbers(keys, both, known.size)
     if kinds == {"text"}:
         return _readings_of_text(keys, known.size)

@@ -66,7 +66,11 @@ def kind_of(label: object) -> str:
         return "date"
     if isinstance(label, np.timedelta64 | datetime.timedelta):
         return "duration"
-    if isinstance(label, numbers.Number | np.bool_):
+    if isinstance(label, bool | np.bool_):
+        return "bool"
+    if isinstance(label, complex | np.complexfloating):
+        return "complex number"
+    if isinstance(label, numbers.Number):
         return "number"
     if getattr(label, "tzinfo", None) is not None:
         return ZONED

@@ -19,6 +19,7 @@ from ._era_labels import (
     find,
     in_order_of,
     joined_categories,
+    kind_of,
     missing_rows,
 )
 from ._label_columns import LabelColumn, label_columns
@@ -267,9 +268,9 @@ def are_ordered(
     if categories_of(eras.labels) is not None:
         return True
     values = [x.decode() if isinstance(x, bytes) else x for x in eras.labels.tolist()]
-    texts = [str(x) for x in values if isinstance(x, str | tuple)]
+    texts = [str(x) for x in values if kind_of(x) in ("text", "tuple", "UUID")]
     if not texts:
-        return not any(isinstance(x, bool) for x in values)
+        return "bool" not in map(kind_of, values)
     forms = {re.sub(r"\d", "0", text) for text in texts}
     is_ordered = len(texts) == len(values) and len(forms) == 1
     if not is_ordered and len(texts) == len(values) and are_dates(texts):
@@ -308,8 +309,7 @@ def warn_of_text_order(labels: NDArray[Any], what: str) -> None:
     """Warn if text does not sort like the numbers in it, but `what` needs an order."""
     texts = [label for label in labels.tolist() if isinstance(label, str)]
     shapes = {re.sub(r"\d+", "0", text) for text in texts}
-    is_ordered = categories_of(labels) is not None
-    if is_ordered or len(texts) < labels.size or len(shapes) > 1:
+    if len(texts) < labels.size or len(shapes) > 1 or categories_of(labels) is not None:
         return
     numbers = [[int(x) for x in re.findall(r"\d+", text)] for text in texts]
     if numbers and numbers[0] and numbers[0][0] < 1900 <= numbers[0][-1] < 2100:

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
+from scipy.sparse import issparse
 
 from ._era_labels import Labels
 from ._tables.checks import check_collected, names_of_columns
@@ -38,6 +39,11 @@ def label_columns(eras: Eras, name: str = "eras") -> list[LabelColumn]:
     as one column, which `check_eras` checks later.
     """
     check_collected(eras, name, by_column=True)
+    if issparse(eras):
+        raise ValueError(
+            f"{name} is a sparse matrix, and one label a row is needed: pass "
+            f"{name}.toarray().ravel()."
+        )
     if isinstance(eras, tuple) and [np.ndim(x) for x in eras] == [1, 1]:
         eras = EraColumns(eras)
     if isinstance(eras, EraColumns):

@@ -25,11 +25,12 @@ from sklearn.utils._param_validation import HasMethods, Interval
 from sklearn.utils.metadata_routing import (
     MetadataRouter,
     MethodMapping,
+    get_routing_for_object,
     process_routing,
 )
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_consistent_length
+from sklearn.utils.validation import check_consistent_length, has_fit_parameter
 
 from .._era_arguments import eras_by_name, take_era_column
 from .._era_routing import ask, prepares_by_era, routed
@@ -40,7 +41,11 @@ from .._tables.no_value import no_value_noted
 from .._tables.target import check_y
 from .._typing import Eras, Estimator, Table
 from .._warnings import warn_user
-from ..model_selection._out_of_era import name_in_fit, take_attributes
+from ..model_selection._out_of_era import (
+    name_in_fit,
+    no_weights,
+    take_attributes,
+)
 from ..model_selection._search_scores import prediction
 
 
@@ -64,8 +69,9 @@ class JustTrainTwice(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
     ----------
     estimator : object
         The classifier of the second fit. Its ``fit``, or that of a pipeline's last
-        step, must take `sample_weight`; with metadata routing enabled, the fit must
-        request it by ``set_fit_request(sample_weight=True)``.
+        step, must take `sample_weight`. With metadata routing enabled, a pipeline's
+        steps, and any fit that is passed weights of yours, must request it by
+        ``set_fit_request(sample_weight=True)``.
     identification_estimator : object, default=None
         The classifier of the first fit. None is a clone of `estimator` with fewer
         iterations (see `identification_iterations`).
@@ -191,8 +197,9 @@ class JustTrainTwice(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
                 )
         weights = check_sample_weight(sample_weight, X, dtype=np.float64)
         # Before the first fit, which may take long.
-        self._arguments("estimator", self.estimator, weights, fit_params)
-        given = None if sample_weight is None else weights
+        is_own = sample_weight is None
+        self._arguments("estimator", self.estimator, weights, fit_params, is_own)
+        given = None if is_own else weights
         arguments = self._arguments(
             "identification_estimator", first, given, fit_params
         )
@@ -213,7 +220,8 @@ class JustTrainTwice(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
                 "they apply."
             )
         weights = np.where(is_wrong, self.upweight * weights, weights)
-        arguments = self._arguments("estimator", self.estimator, weights, fit_params)
+        given = self.estimator, weights, fit_params, is_own
+        arguments = self._arguments("estimator", *given)
         with routed(self.estimator):
             self.estimator_ = clone(self.estimator).fit(X, y, **arguments)
         take_attributes(self, self.estimator_)
@@ -241,23 +249,26 @@ class JustTrainTwice(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
 
     def _arguments(
         self, name: str, estimator: BaseEstimator, weights: Array | None,
-        fit_params: dict[str, Any],
+        fit_params: dict[str, Any], is_own: bool = False,
     ) -> dict[str, Any]:  # fmt: skip
-        """Return a fit's arguments; raise ValueError if it takes no given weights."""
+        """Return a fit's arguments; raise ValueError if it takes no given weights. Our
+        own weights, with none of the user in them, need no request.
+        """
+        own, is_routed = {}, _routing_enabled()
+        if is_own and is_routed and has_fit_parameter(estimator, "sample_weight"):
+            requests = get_routing_for_object(estimator).fit.requests
+            if requests.get("sample_weight") in (None, True):
+                own, weights = {"sample_weight": weights}, None
         if weights is not None:
             weight_name = name_in_fit(estimator, "sample_weight")
             if weight_name is None:
-                raise ValueError(
-                    f"{name}: the fit of {type(estimator).__name__} takes no "
-                    "sample_weight, by which rows are weighed up. Pass a classifier "
-                    "that does; with metadata routing, request it by "
-                    "set_fit_request(sample_weight=True)."
-                )
+                why = no_weights(estimator, "pass a classifier whose fit does")
+                raise ValueError(f"{name}: {why}")
             fit_params = {**fit_params, weight_name: weights}
-        if not _routing_enabled():
+        if not is_routed:
             eras_name = name_in_fit(estimator, "eras") or "eras"
             return {eras_name if k == "eras" else k: x for k, x in fit_params.items()}
-        return process_routing(self, "fit", **fit_params)[name]["fit"]
+        return process_routing(self, "fit", **fit_params)[name]["fit"] | own
 
     def get_metadata_routing(self) -> MetadataRouter:
         first = self.identification_estimator

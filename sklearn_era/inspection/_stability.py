@@ -169,7 +169,9 @@ def era_stability(
     """
     pandas = import_optional("pandas", extra="cli") if as_frame else None
     name = "era_stability"
-    X, y, eras, encoded, are_ordered = check_rows(X, y, eras, era_order, name)
+    X, y, eras, encoded, are_ordered = check_rows(
+        X, y, eras, era_order, name, estimator=estimator
+    )
     columns, rng = read_columns(X), check_random_state(random_state)
     if sample_weight is not None:
         sample_weight = check_sample_weight(sample_weight, X)

@@ -83,8 +83,8 @@ def check_direction(
     if what and greater_is_better is None:
         raise ValueError(
             f"{what} depends on whether greater values of {name} are better, which is "
-            "known of names that end in _score, _error, _loss or _deviance: pass "
-            "greater_is_better=True for a score, and False for an error."
+            "known of names that end in _score, _corr, _error, _loss or _deviance: "
+            "pass greater_is_better=True for a score, and False for an error."
         )
     if needs_score and not greater_is_better:
         raise ValueError(

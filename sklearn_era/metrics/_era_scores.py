@@ -262,8 +262,9 @@ def era_scores(
         Weights, passed to `metric` era by era; eras themselves are not weighted.
     greater_is_better : bool, default=None
         Whether `metric` is a score (True) or an error. None decides by scikit-learn's
-        names: ``*_score`` is a score; ``*_error``, ``*_loss`` and ``*_deviance`` are
-        errors. For other names, aggregations that depend on this raise an error.
+        names: ``*_score`` and ``*_corr`` are scores; ``*_error``, ``*_loss`` and
+        ``*_deviance`` are errors. For other names, aggregations that depend on this
+        raise an error.
     row_params : dict of str to array-like, default=None
         Arguments of the metric with one value per row, by name, such as
         ``{"meta_model": ...}``. Each call gets the values of its rows.

@@ -149,7 +149,8 @@ class _EraMetric:
     def __signature__(self) -> inspect.Signature:
         # scikit-learn reads requestable metadata here, and the metric's `pos_label`.
         eras = inspect.Parameter("eras", inspect.Parameter.KEYWORD_ONLY, default=None)
-        parameters = parameters_of(self.metric)
+        # Its own `eras`, if any, stays None: it is called with the rows of an era.
+        parameters = [x for x in parameters_of(self.metric) if x.name != "eras"]
         at_end = bool(parameters) and parameters[-1].kind is parameters[-1].VAR_KEYWORD
         parameters.insert(len(parameters) - at_end, eras)
         return inspect.Signature(parameters)

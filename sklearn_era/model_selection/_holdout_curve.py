@@ -14,6 +14,7 @@ from sklearn.utils import Bunch, _safe_indexing
 from sklearn.utils._param_validation import StrOptions, validate_params
 from sklearn.utils.parallel import Parallel, delayed
 
+from .._era_arguments import refuse_places
 from .._era_labels import find
 from .._eras import EncodedEras, check_eras
 from .._progress import Progress
@@ -112,6 +113,7 @@ def holdout_curve(
     ([2021, 2020, 2019, 2018], [1.0, 1.0, -0.5, -2.4])
     """
     name = "holdout_curve"
+    refuse_places(None, X, eras, param_name and {param_name: param_range})
     X, y, eras, encoded, are_ordered = check_rows(
         X, y, eras, era_order, name, estimator=estimator
     )

@@ -21,7 +21,7 @@ from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import _check_method_params as rows_of_params
 from sklearn.utils.validation import _num_samples, has_fit_parameter
 
-from .._era_arguments import take_era_column, warn_of_row_order
+from .._era_arguments import refuse_places, take_era_column, warn_of_row_order
 from .._era_axes import TIME_FIRST, read_known, read_one
 from .._era_routing import (
     ask,
@@ -60,32 +60,48 @@ _IGNORED = (
 )  # fmt: skip
 
 
-def name_in_fit(estimator: BaseEstimator, argument: str) -> str | None:
+def name_in_fit(
+    estimator: BaseEstimator, argument: str, *, needs_request: bool = True
+) -> str | None:
     """Return the name under which an estimator's `fit` takes an argument, such as
-    "step__eras" of a pipeline; None if `fit` does not take it.
+    "step__eras" of a pipeline; None if `fit` does not take it or, with routing, does
+    not request it, if it `needs_request`.
     """
-    is_routed = prepares_by_era(estimator, in_fit=True)
-    if is_routed or get_config()["enable_metadata_routing"]:
+    is_routed = needs_request and prepares_by_era(estimator, in_fit=True)
+    if is_routed or (needs_request and get_config()["enable_metadata_routing"]):
         requests = get_routing_for_object(estimator)
         return argument if requests.consumes("fit", [argument]) else None
     if has_fit_parameter(estimator, argument):
         return argument
     if isinstance(estimator, Pipeline):
         step, last = estimator.steps[-1]
-        inner = None if last in (None, "passthrough") else name_in_fit(last, argument)
+        if last in (None, "passthrough"):
+            return None
+        inner = name_in_fit(last, argument, needs_request=needs_request)
         return None if inner is None else f"{step}__{inner}"
     # `regressor` is that of a TransformedTargetRegressor.
     inner = getattr(estimator, "estimator", getattr(estimator, "regressor", None))
     if inner is None or not takes(estimator.fit, argument):
         return None
-    return name_in_fit(inner, argument)
+    return name_in_fit(inner, argument, needs_request=needs_request)
+
+
+def no_weights(estimator: BaseEstimator, remedy: str) -> str:
+    """Return an error's sentence: a fit takes no weights, or does not request any."""
+    who = f"the fit of {type(estimator).__name__}"
+    if name_in_fit(estimator, "sample_weight", needs_request=False) is None:
+        return f"{who} takes no weights; {remedy}."
+    return (
+        f"{who} does not request sample_weight: set_fit_request(sample_weight=True), "
+        f"with metadata routing enabled, or {remedy}."
+    )
 
 
 def fit_arguments(
     estimator: BaseEstimator, eras: NDArray[Any], sample_weight: NDArray[Any] | None
 ) -> dict[str, NDArray[Any]]:
     """Return keyword arguments of a fit: eras if the fit takes eras, and weights if
-    given; raise ValueError if weights are given to a fit that takes none.
+    given; raise ValueError if weights are given to a fit that takes or requests none.
     """
     arguments = {}
     if (eras_name := name_in_fit(estimator, "eras")) is not None:
@@ -93,11 +109,8 @@ def fit_arguments(
     if sample_weight is not None:
         weight_name = name_in_fit(estimator, "sample_weight")
         if weight_name is None:
-            raise ValueError(
-                f"sample_weight: the fit of {type(estimator).__name__} takes no "
-                "weights; leave sample_weight out, or, with metadata routing, request "
-                "it by set_fit_request(sample_weight=True)."
-            )
+            why = no_weights(estimator, "leave sample_weight out")
+            raise ValueError(f"sample_weight: {why}")
         arguments[weight_name] = sample_weight
     return arguments
 
@@ -166,9 +179,11 @@ def check_rows(
     estimator: Any = None,
 ) -> tuple[Any, NDArray[Any], Any, EncodedEras, bool]:  # fmt: skip
     """Return X without columns of eras, y, the labels of rows, the labels encoded, and
-    whether eras are ordered. With `axes`, two columns are times and groups.
+    whether eras are ordered. With `axes`, two columns are times and groups. Raise
+    ValueError if the estimator has places of columns that move.
     """
     check_target(y, X, estimator)
+    refuse_places(estimator, X, eras)
     X, y, eras = take_rows(X, y, eras, name)
     y = column_or_1d(y, warn=True)
     read = read_known if axes else read_one

@@ -42,6 +42,12 @@ from ._out_of_era import (
 from ._search_scores import asks_for_eras, prediction
 from ._search_steps import SearchByEra
 
+# Attributes that only a running fit has.
+_OF_FIT = (
+    "_eras", "_test_codes", "_targets", "_folds", "_checked_cv_orig", "_arguments",
+    "_so_far",
+)  # fmt: skip
+
 
 def _of_best(method: str, returned: str) -> Any:
     return available_if(_search_estimator_has(method))(prediction(method, returned))
@@ -268,11 +274,15 @@ multimetric_, classes_, n_features_in_, feature_names_in_ :
             try:
                 with routed(self.estimator):
                     super().fit(X, y, eras=eras, **params)
+            except ValueError as error:
+                if "fits failed" in str(error):  # scikit-learn names no fold
+                    self._explain_failure(X, y)
+                raise
             finally:
                 self.estimator, self.cv, self.param_grid = given
         self.era_labels_ = self._eras.labels[self._test_codes]
         self.scorer_ = self._get_scorers(by_era=False)[0]
-        for name in ("_eras", "_test_codes", "_targets", "_folds", "_checked_cv_orig"):
+        for name in _OF_FIT:
             self.__dict__.pop(name, None)
         return self
 

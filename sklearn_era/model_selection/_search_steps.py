@@ -8,19 +8,28 @@ from typing import Any
 import numpy as np
 from joblib import effective_n_jobs
 from numpy.typing import NDArray
-from sklearn.base import is_classifier, is_regressor
+from sklearn.base import clone, is_classifier, is_regressor
 from sklearn.metrics import get_scorer
 from sklearn.metrics._scorer import _MultimetricScorer
-from sklearn.model_selection import GridSearchCV, ParameterGrid
+from sklearn.model_selection import GridSearchCV, ParameterGrid, check_cv
 from sklearn.utils import gen_batches, get_tags
-from sklearn.utils.metadata_routing import _routing_enabled
+from sklearn.utils.metadata_routing import (
+    _routing_enabled,
+    get_routing_for_object,
+)
 
 from .._era_axes import keep_pair, read_known
 from .._era_routing import takes
 from .._label_columns import EraColumns
 from .._progress import Progress
 from .._warnings import listed
-from ._out_of_era import check_folds, fit_arguments, groups_for, split_eras
+from ._out_of_era import (
+    check_folds,
+    fit_arguments,
+    fit_folds,
+    groups_for,
+    split_eras,
+)
 from ._search_rule import best_candidate, compare_candidates, mean_over_folds
 from ._search_scores import (
     EraMean,
@@ -40,6 +49,7 @@ class SearchByEra(GridSearchCV):
     verbose: int
     _eras: Any = None  # of rows, in a fit: `EncodedEras`
     _targets: Any = None  # in a fit
+    _so_far: Any = None  # in a fit: the candidates tried, and the results of their fits
 
     def _run_search(
         self, evaluate_candidates: Callable[..., Any], *, callback_ctx: Any = None
@@ -56,10 +66,24 @@ class SearchByEra(GridSearchCV):
         try:
             with Progress("EraSearchCV", verbose, "candidates") as progress:
                 progress.expect(len(candidates))
-                for part in gen_batches(len(candidates), effective_n_jobs(self.n_jobs)):
-                    evaluate_candidates(candidates[part])
-                    n_tried, last = part.stop - part.start, candidates[part][-1]
-                    progress.step(n_tried, f"last {last or 'the plain model'}")
+                n, known = len(candidates), 0
+                for part in gen_batches(n, effective_n_jobs(self.n_jobs)):
+                    try:
+                        evaluate_candidates(candidates[part])
+                    except ValueError as error:
+                        if "fits failed" not in str(error):
+                            raise
+                        # It refuses a part of which all fits fail: all others are one
+                        # part, with the last one in which some did not.
+                        tried, out = self._so_far or ([], [])
+                        del out[len(out) // len(tried or [1]) * known :], tried[known:]
+                        evaluate_candidates(candidates[known:])
+                        part = slice(part.start, n)
+                    last = candidates[part][-1] or "the plain model"
+                    progress.step(part.stop - part.start, f"last {last}")
+                    if part.stop == n:
+                        break
+                    known = part.start
         finally:
             self.verbose = verbose
 
@@ -98,6 +122,7 @@ class SearchByEra(GridSearchCV):
             of_fit.pop("sample_weight", None)
             of_fit |= fit_arguments(self.estimator, eras, weights)
         codes, groups = self._eras.codes, self._eras.groups
+        self._arguments = of_fit, of_split
         known = codes if groups is None else EraColumns([codes, groups.codes])
         routed.scorer.score["era_codes"] = known
         if self._splits_eras():
@@ -115,6 +140,15 @@ class SearchByEra(GridSearchCV):
             given = codes if is_ordered else eras
             of_split["groups"] = groups_for(self.cv, self._eras, given)
         return routed
+
+    def _explain_failure(self, X: Any, y: Any) -> None:
+        """Raise the error of the first fit that fails, which names its fold."""
+        of_fit, of_split = self._arguments
+        first = next(iter(ParameterGrid(self.param_grid)))
+        model = clone(self.estimator).set_params(**clone(first, safe=False))
+        cv = check_cv(self.cv, y, classifier=is_classifier(self.estimator))
+        folds = [*cv.split(X, y, **of_split)]
+        fit_folds(model, X, y, self._eras, folds, of_fit, None)
 
     def _get_scorers(self, by_era: bool = True) -> tuple[Any, str]:
         """Return the scorer, or scorers of several metrics, and the metric's name. They
@@ -141,9 +175,16 @@ class SearchByEra(GridSearchCV):
         if self.scoring is not None:
             return None
         if is_classifier(self.estimator) and hasattr(self.estimator, "predict_proba"):
-            return get_scorer("neg_log_loss")
-        is_regression = is_regressor(self.estimator)
-        return get_scorer("neg_mean_squared_error") if is_regression else None
+            scorer = get_scorer("neg_log_loss")
+        elif is_regressor(self.estimator):
+            scorer = get_scorer("neg_mean_squared_error")
+        else:
+            return None
+        if _routing_enabled():  # nobody else can make its request
+            of_score = getattr(get_routing_for_object(self.estimator), "score", None)
+            asked = of_score and of_score.requests.get("sample_weight")
+            scorer.set_score_request(sample_weight=True if asked is None else asked)
+        return scorer
 
     def _with_plain(self) -> Any:
         """Return the grid, with the plain model (the estimator's values) put first."""
@@ -156,6 +197,7 @@ class SearchByEra(GridSearchCV):
         self, candidate_params: Any, n_splits: int, out: Any, more_results: Any = None
     ) -> dict[str, Any]:
         """Return `cv_results_` with columns for the rule; set `era_scores_`."""
+        self._so_far = candidate_params, out
         results = super()._format_results(candidate_params, n_splits, out, more_results)
         scores = [fit["test_scores"] for fit in out]
         is_multimetric, tables = isinstance(scores[0], dict), {}

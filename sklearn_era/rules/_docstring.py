@@ -13,7 +13,8 @@ RULE_ENSEMBLE = """An ensemble of decision rules, with penalties for shortcuts.
     where r is 1 if the rule covers x, else -1; algorithm 1 of [1]_. Two penalties of a
     rule's quality discourage shortcuts: on columns (`feature_penalty`, the graph term),
     and on the variance of loss or score within groups of rows that should be treated
-    alike (`variance_penalty`). Each of more than two classes has rules of its own.
+    alike (`variance_penalty`). Rules of two classes describe the second,
+    ``classes_[1]``; each of more classes has rules of its own.
 
     Parameters
     ----------

@@ -1,5 +1,7 @@
 """How eras are passed: labels in or out of order, and the name of a column."""
 
+from uuid import UUID
+
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -49,6 +51,7 @@ LABELS = {
     "weeks before years": (take([f"W{i:02d}/2024" for i in SIX]), "raises"),
     "names": (take(["rome", "oslo", "bern", "kyiv", "lima", "riga"]), "raises"),
     "unordered categories": (pd.Series(pd.Categorical(take(MONTHS))), "raises"),
+    "identifiers": (take([UUID(int=2**100 * i) for i in SIX]), "raises"),
     "booleans": (CODES % 2 == 0, "unordered"),
 }  # fmt: skip
 

@@ -149,18 +149,35 @@ def test_weights_that_cannot_be_passed_are_told_of(routing):
     X, y, *_ = make_data("binary")
     X, neighbours = np.nan_to_num(X), KNeighborsClassifier()
     for estimator in (neighbours, make_pipeline(StandardScaler(), neighbours)):
-        with pytest.raises(ValueError, match=r"^estimator: the fit of .* takes no sam"):
+        with pytest.raises(ValueError, match=r"^estimator: the fit of .* takes no wei"):
             JustTrainTwice(estimator).fit(X, y)
-    if routing:
-        with pytest.raises(ValueError, match="request it by set_fit_request"):
-            JustTrainTwice(LogisticRegression()).fit(X, y)
+    if routing:  # which passes on weights of the user, and of pipelines, by request
+        plain = LogisticRegression()
+        for estimator, weights in (
+            (plain, np.ones(y.size)), (make_pipeline(plain), None),
+            (LogisticRegression().set_fit_request(sample_weight=False), None),
+        ):  # fmt: skip
+            message = r"does not request sample_weight: set_fit_request\(sample_wei"
+            with pytest.raises(ValueError, match=message):
+                JustTrainTwice(estimator).fit(X, y, weights)
         estimator = LogisticRegression().set_fit_request(sample_weight=True)
         model = JustTrainTwice(estimator, identification_estimator=LinearSVC())
         with pytest.raises(UnsetMetadataPassedError, match="sample_weight"):
-            model.fit(X, y)
-        first = LinearSVC().set_fit_request(sample_weight=False)
-        model.set_params(identification_estimator=first).fit(X, y)
-        assert model.is_upweighted_.any()
+            model.fit(X, y, np.ones(y.size))
+
+
+@pytest.mark.parametrize("estimator", [LogisticRegression(), ours("binary")])
+def test_weights_of_its_own_need_no_request(routing, estimator):
+    X, y, _, eras = make_data("binary")
+    X = np.nan_to_num(X)
+    known = {} if isinstance(estimator, LogisticRegression) else {"eras": eras}
+    fitted = JustTrainTwice(estimator).fit(X, y, **known)
+    with config_context(enable_metadata_routing=False):
+        expected = JustTrainTwice(estimator).fit(X, y, **known)
+    assert np.array_equal(fitted.predict_proba(X), expected.predict_proba(X))
+    weak = LinearSVC(C=1e-3)
+    model = JustTrainTwice(estimator, identification_estimator=weak).fit(X, y)
+    assert model.is_upweighted_.any()
 
 
 def test_methods_are_those_of_the_estimator():

@@ -3,12 +3,13 @@
 import pickle
 
 import numpy as np
+import pandas as pd
 import pytest
 import sklearn
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn import config_context, ensemble
 from sklearn.base import clone, is_classifier, is_regressor
-from sklearn.compose import TransformedTargetRegressor
+from sklearn.compose import ColumnTransformer, TransformedTargetRegressor
 from sklearn.ensemble import (
     AdaBoostRegressor,
     BaggingRegressor,
@@ -21,7 +22,8 @@ from sklearn.feature_selection import (
     SelectFromModel,
     SequentialFeatureSelector,
 )
-from sklearn.linear_model import RANSACRegressor
+from sklearn.frozen import FrozenEstimator
+from sklearn.linear_model import RANSACRegressor, Ridge
 from sklearn.model_selection import GridSearchCV, KFold
 from sklearn.multioutput import MultiOutputRegressor, RegressorChain
 from sklearn.pipeline import Pipeline, make_pipeline
@@ -31,9 +33,18 @@ import sklearn_era
 from helpers.data import make_data
 from helpers.estimators import ours
 from helpers.trees import assert_same_trees
+from sklearn_era.auto import AutoEraRegressor
+from sklearn_era.calibration import EraConformalRegressor
 from sklearn_era.ensemble import HistGradientBoostingClassifier as Classifier
 from sklearn_era.ensemble import HistGradientBoostingRegressor as Regressor
 from sklearn_era.ensemble._parameter_table import PARAMETERS
+from sklearn_era.inspection import era_permutation_importance, era_stability
+from sklearn_era.model_selection import EraSearchCV, holdout_curve
+from sklearn_era.preprocessing import (
+    EraNeutralizer,
+    EraTargetEncoder,
+    EraTargetRegressor,
+)
 
 ESTIMATORS = [Classifier, Regressor]
 
@@ -203,3 +214,53 @@ def test_importances_are_shares_of_the_gain_by_the_columns_of_x(data, split_crit
     assert not hasattr(constant, "feature_importances_")
     constant.fit(X[:8], y[:8])  # too few rows for a split
     assert_array_equal(constant.feature_importances_, np.zeros(X.shape[1]))
+
+
+PLAIN, SECOND = Regressor(max_iter=2), Regressor(max_iter=2, feature_penalty={1: 1.0})
+GRID = {"feature_penalty": [{1: 1.0}]}
+
+
+def choose(columns):
+    scaler = ColumnTransformer([("scaler", StandardScaler(), columns)])
+    return EraSearchCV(make_pipeline(scaler, Ridge()), {}, cv=2)
+
+
+@pytest.mark.parametrize("use", [
+    EraSearchCV(PLAIN, GRID, cv=2), EraSearchCV(PLAIN, [{}, GRID], cv=2),
+    EraSearchCV(make_pipeline(SECOND), {"histgradientboostingregressor": [PLAIN]}),
+    EraSearchCV(make_pipeline(PLAIN), {"histgradientboostingregressor": [SECOND]}),
+    EraConformalRegressor(GridSearchCV(PLAIN, GRID)), EraTargetRegressor(SECOND),
+    AutoEraRegressor(PLAIN, members=["leaves_4", ("own", make_pipeline(SECOND))]),
+    choose([1]), choose(2), choose(slice(1, None)), choose([False, True, True]),
+    EraNeutralizer([1]), EraNeutralizer((2,)),
+    EraTargetEncoder(categorical_features=["a"], relative=[2]),
+    lambda **rows: era_permutation_importance(SECOND, **rows),
+    lambda **rows: era_stability(estimator=SECOND, **rows),
+    lambda **rows: holdout_curve(SECOND, test_eras=[5], **rows),
+    lambda **rows: holdout_curve(
+        PLAIN, test_eras=[5], param_name="feature_penalty", param_range=[{1: 1.0}],
+        **rows,
+    ),
+], ids=str)  # fmt: skip
+def test_places_of_columns_that_eras_move_are_refused(use):
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame(rng.normal(size=(60, 2)), columns=["a", "b"])
+    X.insert(0, "week", np.arange(60) // 10)
+    with pytest.raises(ValueError, match="counts columns of X, and eras='week' takes"):
+        getattr(use, "fit", use)(X=X, y=X["a"], eras="week")
+
+
+def test_places_that_eras_do_not_move_are_taken():
+    """Places from the end, names, behind other columns, and those of a fitted model."""
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame(rng.normal(size=(60, 2)), columns=["a", "b"])
+    y, week = X["a"], np.arange(60) // 10
+    last, first = X.assign(week=week), X.assign(week=week)[["week", "a", "b"]]
+    for model, rows in [
+        (choose([-1]), first), (choose(["b"]), first), (choose(slice("a", "b")), first),
+        (choose([1]), last), (EraNeutralizer([1]), last),
+        (EraConformalRegressor(FrozenEstimator(clone(SECOND).fit(X, y))), first),
+    ]:  # fmt: skip
+        model.fit(rows, y, eras="week")
+    with pytest.raises(ValueError, match="counts columns of X"):
+        choose([-1]).fit(last, y, eras="week")

@@ -339,3 +339,35 @@ def test_partial_dependence_by_recursion(kind):
     )
     assert np.ptp(brute) > 1
     assert_allclose(recursion + model._baseline_prediction.T, brute, atol=1e-12)
+
+
+@pytest.mark.parametrize("model", [
+    Regressor(max_iter=9), Classifier(max_iter=9), EraForestRegressor(9),
+    EraForestClassifier(9),
+])  # fmt: skip
+def test_partial_dependence_by_recursion_needs_columns_in_their_places(model):
+    """scikit-learn tells it a column's place in X alone, which may not be the fit's."""
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame(rng.normal(size=(300, 2)), columns=["a", "b"])
+    y = frame["b"] > 0 if is_classifier(model) else 3 * frame["b"]
+    week = rng.integers(0, 4, 300).astype(float)
+    named = frame.assign(week=week)[["week", "a", "b"]]
+    mixed = frame.assign(c=pd.Categorical(rng.choice(list("uv"), 300)))
+
+    def spread(X, column, method):
+        options = {"method": method, "grid_resolution": 5}
+        return np.ptp(partial_dependence(model, X, [column], **options)["average"])
+
+    for X, eras, reason in [
+        (named, "week", "eras='week' out of X"), (named, ["week"], "eras="),
+        (mixed, week, "columns in any order"),
+    ]:  # fmt: skip
+        model.fit(X, y, eras=eras)
+        moved = X if "week" in X else X[X.columns[::-1]]
+        for method in ("auto", "recursion"):
+            with pytest.raises(ValueError, match=f"{reason}.*pass method='brute'"):
+                spread(moved, "a", method)
+        assert spread(moved, "b", "brute") > 4 * spread(moved, "a", "brute")
+    model.fit(frame, y, eras=week)  # where all columns are in their places
+    for method in ("auto", "recursion", "brute"):
+        assert spread(frame, "b", method) > 4 * spread(frame, "a", method)

@@ -22,19 +22,21 @@ from helpers.data import correlation, make_shifting
 from sklearn_era.ensemble import HistGradientBoostingClassifier as Classifier
 from sklearn_era.ensemble import HistGradientBoostingRegressor as Regressor
 from sklearn_era.metrics import EraScorer, era_scores, make_era_scorer
+from sklearn_era.numerai.metrics import numerai_corr
 
 AGGREGATIONS = ["mean", "std", "sharpe", "worst", "max_drawdown"]
 
 
 @pytest.mark.parametrize("aggregation", [*AGGREGATIONS, np.median])
-@pytest.mark.parametrize("metric", [r2_score, mean_squared_error])
+@pytest.mark.parametrize("metric", [r2_score, mean_squared_error, numerai_corr])
 def test_scorer_is_signed_so_that_greater_is_better(aggregation, metric):
     if metric is mean_squared_error and aggregation in ("sharpe", "max_drawdown"):
         return
     X, y, eras = make_shifting()
     model = Ridge().fit(X, y)
     scores = era_scores(y, model.predict(X), eras=eras, metric=metric)
-    is_score = metric is r2_score and aggregation not in ("std", "max_drawdown")
+    is_score = metric is not mean_squared_error
+    is_score = is_score and aggregation not in ("std", "max_drawdown")
     value = scores.aggregate(aggregation) * (1 if is_score else -1)
     scorer = make_era_scorer(metric, aggregation=aggregation)
     assert scorer(model, X, y, eras=eras) == value

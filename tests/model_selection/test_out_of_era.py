@@ -4,8 +4,11 @@ import pickle
 
 import numpy as np
 import pytest
+from sklearn import config_context
 from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.linear_model import LogisticRegression
+from sklearn.linear_model import LinearRegression, LogisticRegression
+from sklearn.model_selection import GroupKFold
+from sklearn.neighbors import KNeighborsClassifier
 
 from helpers.grids import slow
 from sklearn_era import calibration
@@ -13,6 +16,8 @@ from sklearn_era.auto import AutoEraRegressor
 from sklearn_era.calibration import EraCalibratedClassifier, EraConformalClassifier
 from sklearn_era.ensemble import HistGradientBoostingRegressor
 from sklearn_era.inspection import era_permutation_importance, era_stability
+from sklearn_era.model_selection import EraSearchCV
+from sklearn_era.preprocessing import EraTargetRegressor
 
 rng, eras = np.random.default_rng(0), np.repeat(np.arange(12), 10)
 X = rng.normal(size=(120, 2))
@@ -50,6 +55,11 @@ class Failing(ClassifierMixin, BaseEstimator):
      r"fold 1 of 5, to eras 0, 1 \(tests 2, 3\): .*sum\(y\) > 0"),
     (lambda: era_permutation_importance(logistic, X, y, eras=eras), "fold . of 5"),
     (lambda: era_stability(X, y, eras=eras, estimator=logistic), "fold . of 5"),
+    (lambda: EraSearchCV(Failing(ValueError("not today")), {}).fit(X, y, eras=eras),
+     r"^The fit fails in fold 1 of 3, to eras 0, .* \(tests .*: not today"),
+    (lambda: EraSearchCV(Failing(), {"error": [ValueError("no")]}, rule="best",
+                         cv=GroupKFold(2)).fit(X, y, eras=eras),
+     "^The fit fails in fold 1 of 2, to eras .*: no$"),
     slow(lambda: AutoEraRegressor(poisson).fit(X, counts, eras=eras),
          r"sum\(y\) > 0.*\(in fold 1 of 5, to eras 0, "),
 ])  # fmt: skip
@@ -68,3 +78,17 @@ def test_errors_of_one_text_keep_their_type(error, n_jobs):
     with pytest.raises(kind, match="fold 1 of 5") as caught:
         model.fit(X, eras % 2, eras=eras)
     assert type(pickle.loads(pickle.dumps(caught.value))) is kind
+
+
+@pytest.mark.parametrize("model", [
+    EraConformalClassifier(logistic), EraCalibratedClassifier(logistic),
+    EraTargetRegressor(LinearRegression()),
+])  # fmt: skip
+def test_weights_that_a_fit_does_not_request(model):
+    rows = {"X": X, "y": y, "eras": eras, "sample_weight": np.ones(120)}
+    with config_context(enable_metadata_routing=True):
+        message = r"^sample_weight: the fit of .* does not request sample_weight: set_f"
+        with pytest.raises(ValueError, match=message):
+            model.fit(**rows)
+    with pytest.raises(ValueError, match=r"KNe.* takes no weights; leave sample_wei"):
+        calibration.EraConformalClassifier(KNeighborsClassifier()).fit(**rows)

@@ -141,6 +141,21 @@ def test_progress_has_the_time_left_and_changes_nothing(capsys):
     assert search.verbose == 1
 
 
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.FitFailedWarning")
+@pytest.mark.filterwarnings("ignore:One or more of the test")
+@pytest.mark.parametrize("alphas", [[-1.0, 0.1, 9.0], [0.1, -1.0, 9.0], [0.1, -1.0]])
+def test_candidates_that_fail_leave_the_others_with_progress_too(alphas):
+    """scikit-learn takes a part of which all fits fail for a search that fails."""
+    for rule in ("best", "one_standard_error"):
+        quiet = EraSearchCV(Ridge(), {"alpha": alphas}, rule=rule)
+        search = clone(quiet).set_params(verbose=1).fit(X, y, eras=eras)
+        expected = quiet.fit(X, y, eras=eras)
+        assert_array_equal(search.era_scores_, expected.era_scores_)
+        assert search.cv_results_["params"] == expected.cv_results_["params"]
+        assert np.isnan(search.era_scores_).any()
+        assert vars(search).keys() == vars(expected).keys()
+
+
 @pytest.mark.parametrize("verbose", [0, 1])
 def test_callbacks_follow_the_search(verbose):
     pytest.importorskip("sklearn.callback")
@@ -417,6 +432,23 @@ def test_metadata_are_routed():
     of_eras = [test[eras[test] == era] for era in np.unique(eras[test])]
     expected = [model.score(X[i], y[i], sample_weight=weights[i]) for i in of_eras]
     assert ours["split0_test_score"][0] == pytest.approx(np.mean(expected))
+
+
+@pytest.mark.parametrize("estimator", [Ridge(1e4), Classifier(max_iter=2)])
+def test_weights_reach_the_default_scorer(estimator):
+    """As without routing, unless the estimator's score is not to have them."""
+    weights = np.linspace(1, 99, 240)
+    target = X[:, 0] > 0 if is_classifier(estimator) else y
+    search = EraSearchCV(estimator, {}, rule="best", cv=2)
+    expected = clone(search).fit(X, target, eras=eras, sample_weight=weights)
+    with config_context(enable_metadata_routing=True):
+        inner = clone(estimator).set_fit_request(sample_weight=True)
+        search.set_params(estimator=inner)
+        search.fit(X, target, eras=eras, sample_weight=weights)
+        assert search.best_score_ == expected.best_score_
+        inner.set_score_request(sample_weight=False)
+        search.fit(X, target, eras=eras, sample_weight=weights)
+        assert search.best_score_ != expected.best_score_
 
 
 def test_predictions_and_scores_know_eras():

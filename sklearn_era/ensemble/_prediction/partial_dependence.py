@@ -11,13 +11,26 @@ from .packed_trees import check_trees
 
 class PartialDependenceMixin(gradient_boosting.BaseHistGradientBoosting):
     """Makes `partial_dependence` vary the requested columns. scikit-learn 1.9.1 uses
-    their numbers as numbers of features, among which categorical columns come first.
+    their places in its X as numbers of features, among which categorical columns come
+    first. It does not hand that X over, so that recursion needs columns of fixed place.
     """
 
     def _compute_partial_dependence_recursion(
         self, grid: NDArray[np.floating], target_features: NDArray[np.integer]
     ) -> NDArray[np.float64]:
-        """Return mean predictions by grid point; ValueError for categorical columns."""
+        """Return mean predictions by grid point. Raise ValueError for categorical
+        columns, and if `predict` takes columns in other places than those of the fit.
+        """
+        moved = None
+        if (name := getattr(self, "_era_column", None)) is not None:
+            moved = f"the fit took eras={name!r} out of X"
+        elif self.is_categorical_ is not None and hasattr(self, "feature_names_in_"):
+            moved = "a model with categories takes named columns in any order"
+        if moved is not None:
+            raise ValueError(
+                "partial_dependence by method='recursion' knows a column by its place "
+                f"alone, and {moved}; pass method='brute'."
+            )
         known, f_idx_map = self._bin_mapper.make_known_categories_bitsets()
         shapes = (0, self._n_features), (0, self.n_trees_per_iteration_)
         check_trees(self._predictors, *shapes, known, f_idx_map, "raw_left_cat_bitsets")

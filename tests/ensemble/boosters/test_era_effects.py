@@ -406,6 +406,10 @@ def test_text_of_numpy_is_text_and_a_number_is_no_date():
     model.fit(X, y, eras=np.datetime64("2024-01-01") + eras)
     with pytest.raises(ValueError, match=r"eras holds 0, of type int, .* datetime64"):
         model.predict(X, eras=eras)
+    model.fit(X, y, eras=eras)
+    for labels in (eras > 0, eras.astype(complex)):
+        with pytest.raises(ValueError, match=r"eras holds .* type int, such as 0"):
+            model.predict(X, eras=labels)
 
 
 @pytest.mark.parametrize("learning_rate", [0.3, 0.5])
