@@ -352,22 +352,17 @@ def test_partial_dependence_by_recursion_needs_columns_in_their_places(model):
     y = frame["b"] > 0 if is_classifier(model) else 3 * frame["b"]
     week = rng.integers(0, 4, 300).astype(float)
     named = frame.assign(week=week)[["week", "a", "b"]]
-    mixed = frame.assign(c=pd.Categorical(rng.choice(list("uv"), 300)))
 
     def spread(X, column, method):
         options = {"method": method, "grid_resolution": 5}
         return np.ptp(partial_dependence(model, X, [column], **options)["average"])
 
-    for X, eras, reason in [
-        (named, "week", "eras='week' out of X"), (named, ["week"], "eras="),
-        (mixed, week, "columns in any order"),
-    ]:  # fmt: skip
-        model.fit(X, y, eras=eras)
-        moved = X if "week" in X else X[X.columns[::-1]]
+    for eras in ("week", ["week"]):
+        model.fit(named, y, eras=eras)
         for method in ("auto", "recursion"):
-            with pytest.raises(ValueError, match=f"{reason}.*pass method='brute'"):
-                spread(moved, "a", method)
-        assert spread(moved, "b", "brute") > 4 * spread(moved, "a", "brute")
+            with pytest.raises(ValueError, match="out of X; pass method='brute'"):
+                spread(named, "a", method)
+        assert spread(named, "b", "brute") > 4 * spread(named, "a", "brute")
     model.fit(frame, y, eras=week)  # where all columns are in their places
     for method in ("auto", "recursion", "brute"):
         assert spread(frame, "b", method) > 4 * spread(frame, "a", method)

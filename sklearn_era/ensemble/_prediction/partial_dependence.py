@@ -19,17 +19,12 @@ class PartialDependenceMixin(gradient_boosting.BaseHistGradientBoosting):
         self, grid: NDArray[np.floating], target_features: NDArray[np.integer]
     ) -> NDArray[np.float64]:
         """Return mean predictions by grid point. Raise ValueError for categorical
-        columns, and if `predict` takes columns in other places than those of the fit.
+        columns, and after a fit that took eras out of X by name.
         """
-        moved = None
         if (name := getattr(self, "_era_column", None)) is not None:
-            moved = f"the fit took eras={name!r} out of X"
-        elif self.is_categorical_ is not None and hasattr(self, "feature_names_in_"):
-            moved = "a model with categories takes named columns in any order"
-        if moved is not None:
             raise ValueError(
                 "partial_dependence by method='recursion' knows a column by its place "
-                f"alone, and {moved}; pass method='brute'."
+                f"alone, and the fit took eras={name!r} out of X; pass method='brute'."
             )
         known, f_idx_map = self._bin_mapper.make_known_categories_bitsets()
         shapes = (0, self._n_features), (0, self.n_trees_per_iteration_)

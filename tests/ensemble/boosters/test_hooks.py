@@ -194,16 +194,16 @@ def test_limits_that_no_machine_integer_holds(data, estimator):
 @BOTH
 def test_partial_dependence_is_of_the_column_that_is_asked_for(split_criterion):
     rng = np.random.default_rng(0)
-    X = rng.normal(size=(400, 4))
-    codes = rng.integers(0, 3, 400)
-    y = 3 * X[:, 0] + codes - X[:, 3]
+    X = pd.DataFrame(rng.normal(size=(400, 2)), columns=["a", "b"])
+    X["c"] = pd.Categorical(rng.choice(list("uvw"), 400))
+    X["d"] = rng.normal(size=400)
+    y = 3 * X["a"] + X["c"].cat.codes - X["d"]
     # Trees that part by it would weigh its rows, which recursion and brute do apart.
-    X[:, 2] = rng.permutation(codes)
+    X["c"] = pd.Categorical(rng.permutation(X["c"].to_numpy()))
     params = {"split_criterion": split_criterion, "max_depth": 1}
-    params["categorical_features"] = [2]
     for est in (Regressor(max_iter=10, **params), EraForestRegressor(10, **params)):
         est.fit(X, y, eras=np.arange(400) % 2)
-        for columns in ([0], [3], [3, 0]):
+        for columns in (["a"], ["d"], ["d", "a"]):
             options = {"kind": "average", "grid_resolution": 4}
             recursion, brute = (
                 partial_dependence(est, X, columns, method=method, **options)
@@ -211,7 +211,7 @@ def test_partial_dependence_is_of_the_column_that_is_asked_for(split_criterion):
             )
             # Both are sums of functions of a column: they differ by a constant.
             assert np.ptp(recursion["average"] - brute["average"]) < 1e-9
-        with pytest.raises(ValueError, match="cannot set column 2, which is categ"):
+        with pytest.raises(ValueError, match="cannot set column 'c', which is categ"):
             est._compute_partial_dependence_recursion(np.zeros((1, 1)), np.array([2]))
 
 
