@@ -586,6 +586,17 @@ def test_a_refit_needs_the_rows_of_all_eras():
     assert (model.members_["plain"].predict(X) == expected).all()
 
 
+def test_a_refit_warns_once_at_the_line_of_the_caller():
+    is_old, empty = ERAS < 14, np.column_stack([X, np.full(Y.size, np.nan)])
+    changed, model = np.where(is_old, Y, 5 + X[:, 1]), auto(["additive", "leaves_4"])
+    with pytest.warns(UserWarning, match="some fold trains on"):
+        model.fit(empty[is_old], Y[is_old], eras=ERAS[is_old])
+    with pytest.warns(UserWarning, match="no value in the rows of all eras") as caught:
+        model.update(empty, changed, eras=ERAS)
+    assert model.update_log_[0]["refit"]
+    assert [x.filename for x in caught] == [__file__]
+
+
 def test_levels_of_new_eras_are_taken_in():
     X, y, eras = make_levels(20)
     y = y + np.where(eras < 16, 0, 1.0)  # a step that lasts
