@@ -127,6 +127,12 @@ def are_dates(texts: list[str]) -> bool:
     return _DATE_SHAPE.fullmatch(_shape_of(texts)) is not None
 
 
+def hold_dates(texts: list[str]) -> bool:
+    """Return whether texts are such dates, or some are, with years of four digits."""
+    some = (x for x in texts if re.search(r"\d{4}", x))
+    return are_dates(texts) or any(are_dates([x]) for x in some)
+
+
 def _readings_of_text(texts: list[str], n_known: int) -> dict[str, list[Any]]:
     """Return the possible meanings of text: dates, or numbers as in "week 7". If the
     labels of training have regular steps, raise ValueError for text of another form.

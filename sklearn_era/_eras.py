@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import _num_samples
 
-from ._era_calendar import are_dates
+from ._era_calendar import hold_dates
 from ._era_labels import (
     as_objects,
     categories_of,
@@ -273,11 +273,11 @@ def are_ordered(
         return "bool" not in map(kind_of, values)
     forms = {re.sub(r"\d", "0", text) for text in texts}
     is_ordered = len(texts) == len(values) and len(forms) == 1
-    if not is_ordered and len(texts) == len(values) and are_dates(texts):
+    if not is_ordered and len(texts) == len(values) and hold_dates(texts):
         raise ValueError(
             f"Labels are text such as {texts[0]!r}, and {what} depends on its order, "
             "which is not that of its dates: fill numbers up with zeros, the largest "
-            "unit first, as in '2024-05' and '2024-W05', or pass dates or periods."
+            "unit first, all as '2024-05' or all as '2024-W05', or pass dates."
         )
     if isinstance(values[0], tuple):
         raise ValueError(

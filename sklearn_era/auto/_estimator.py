@@ -29,7 +29,7 @@ from .._tables.checks import check_table
 from .._tables.no_value import no_value_noted
 from .._tables.target import check_values
 from .._typing import Duration, EraOrder, Eras, Estimator, Folds, Seed, Table
-from .._warnings import refuses_moved, warned_once
+from .._warnings import refuses_moved, warn_user, warned_once
 from ..ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
 from ..ensemble._parameters import check_class_weight
 from ..model_selection import EraSearchCV, _out_of_era
@@ -42,7 +42,7 @@ from ._docstring import DOC
 from ._member_search import PlainModelError, Rows, Search, at_stage, fit_members
 from ._row_losses import Loss, check_size, loss_of
 from ._update import TakesInEras
-from ._weights import LeftOut, keep, promising
+from ._weights import LeftOut, diverging, keep, promising
 
 _OF_SEARCH = ("era_order", "cv", "n_jobs", "verbose", "horizon", "group")
 
@@ -184,6 +184,12 @@ class _AutoEra(TakesInEras, PredictsByEra, BaseEstimator):
         of_eras = of_rows = search.left_out()
         again, seconds = None, search.seconds
         dropped = search.left_out([x for x in search.found if x not in search.names])
+        if far := diverging(of_eras, loss) + diverging(dropped, loss):
+            warn_user(
+                f"members: {', '.join(far)} diverge: in eras left out their loss is "
+                "over 100 times that of the mean of y. Use a smaller learning_rate, or "
+                "a less skewed target, such as log(y)."
+            )
         # With a gap or purge, targets of neighbouring eras overlap, and rows leak.
         if search.leaves_groups_out():  # later times alone tell more, if not of groups
             later = self._split(every.of_times(), kept, are_ordered)

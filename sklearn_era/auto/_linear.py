@@ -64,22 +64,27 @@ class _Linear(BaseEstimator):
         else:
             known = np.asarray(y, dtype=np.float64)[weights > 0]
             self._range = np.array([known.min(), known.max()])
-        intercepts, coefficients = [], []
+        intercepts, coefficients, level = [], [], 0.0
         model: Any = LogisticRegression(max_iter=500, warm_start=True)
+        if self.loss in ("poisson", "gamma"):
+            # Poisson's deviance has the unit of y, and the penalty has none.
+            mean = float(np.average(y, weights=weights)) or 1.0
+            y, level = np.asarray(y) / mean, np.log(mean)
+            kind = PoissonRegressor if self.loss == "poisson" else GammaRegressor
+            model = kind(max_iter=500, warm_start=True)
         for penalty in self.penalties:
             if self.loss == "log_loss":
                 model.set_params(C=1 / (penalty * scale))
             elif self.loss == "squared_error":
                 model = Ridge(penalty * scale)
             else:
-                kind = PoissonRegressor if self.loss == "poisson" else GammaRegressor
-                model = kind(alpha=penalty, max_iter=500)
+                model.set_params(alpha=penalty)
             if is_classifier(self) and self.classes_.size == 1:
                 intercepts.append(np.zeros(1))
                 coefficients.append(np.zeros((1, Z.shape[1])))
                 continue
             model.fit(Z, y, sample_weight=sample_weight)
-            intercepts.append(np.atleast_1d(model.intercept_))
+            intercepts.append(np.atleast_1d(model.intercept_) + level)
             coefficients.append(np.atleast_2d(model.coef_))
         self._intercepts, self._coefficients = map(np.array, (intercepts, coefficients))
         return self

@@ -79,10 +79,15 @@ def fit_members(
 ) -> dict[str, Any]:  # fmt: skip
     """Return copies of models by name, each fitted to all rows of its own columns."""
     fitted = Parallel(n_jobs=n_jobs)(
-        delayed(fit_rows)(model, X_of(name), y, fit_arguments(model, eras, weights))
+        delayed(_fit_quietly)(model, X_of(name), y, fit_arguments(model, eras, weights))
         for name, model in models.items()
     )
     return dict(zip(models, fitted, strict=True))
+
+
+@np.errstate(all="ignore")  # losses in rows left out tell whether a member diverges
+def _fit_quietly(*args: Any) -> Any:
+    return fit_rows(*args)
 
 
 @dataclass
@@ -177,6 +182,9 @@ class Search:
         """Keep a member's predictions of folds. If it failed in a fold, drop the member
         with a warning, or raise PlainModelError for the plain model.
         """
+        for k, x in of_folds.items():
+            if not isinstance(x, str) and not np.isfinite(x).all():
+                of_folds[k] = "predictions that are not finite numbers"
         if failed := [k for k, x in of_folds.items() if isinstance(x, str)]:
             where = names_of(self.folds, self.rows.encoded)[failed[0]]
             error = f"{of_folds[failed[0]]} (in {where})"
@@ -275,6 +283,7 @@ class _Stages:
         return n_trees - self.stages[best] >= self.patience
 
 
+@np.errstate(all="ignore")
 def _fit_fold(
     model: BaseEstimator, rows: Rows, train: NDArray[np.intp], test: NDArray[np.intp],
     parts: Any, loss: Loss, patience: float,

@@ -22,7 +22,8 @@ from .._scikit_learn import check_sample_weight, names_checked_once
 from .._tables.checks import check_table
 from .._tables.target import check_y
 from .._typing import Eras
-from .._warnings import listed, warn_user
+from .._warnings import listed, warn_user, warned_once
+from ..model_selection._out_of_era import folds_warned_once
 from ._categories import columns_of
 from ._member_search import Rows, respond
 from ._row_losses import Loss, loss_of
@@ -158,7 +159,8 @@ def _update_average(
         is_encoded = vars(model).get("encoder_") is not None
         is_ordered = model.era_order_ == "ordered"
         given = model._plain_model(), model.members, every, is_ordered, is_encoded
-        model._fit_members(members, columns_of(*given)[1], every)
+        with warned_once(), folds_warned_once(model.n_jobs, "the rows of all eras"):
+            model._fit_members(members, columns_of(*given)[1], every)
     else:
         model.members_ = members
     model._left_out = after.parts()

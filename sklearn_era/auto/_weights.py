@@ -26,6 +26,8 @@ _LEAST_WEIGHT = 0.02
 # Standard errors: up to the first the weights are those of rows, and from the second on
 # those of eras.
 _ERRORS = (1.0, 3.0)
+# A member whose loss is so many times that of another, or of a constant, diverges.
+_DIVERGES = 100.0
 # Of paired differences of rows left out, to leave the plain model.
 _ERRORS_OF_ROWS = 2.0
 
@@ -151,7 +153,7 @@ def keep(
     found = weigh(eras, rows, loss, are_ordered)
     average, gains = average_of(found)
     gain_of_eras, error_of_eras = eras.gain_and_error(gains, are_ordered)
-    if gain_of_eras > error_of_eras:
+    if gain_of_eras > error_of_eras or PLAIN in diverging(eras, loss):
         return found, average
     # With few eras this error is large, where thousands of rows leave no doubt; but not
     # rows of folds of eras, as rows of an era resemble each other.
@@ -192,6 +194,23 @@ def promising(left_out: LeftOut, loss: Loss, n_kept: int | None = None) -> list[
     n_others = np.count_nonzero(weights[1:]) if n_kept is None else n_kept
     kept = {*always, *others[:n_others]}
     return [name for name in names if name in kept]
+
+
+def diverging(left_out: LeftOut, loss: Loss) -> list[str]:
+    """Return names of members of positive means that diverge: of exponentials whose
+    loss is far larger than that of a constant, the mean of the targets.
+    """
+    y, weights = left_out.y, left_out.weights
+    if loss.name not in ("poisson", "gamma") or np.ptp(y) == 0:
+        return []
+    most = _DIVERGES * (weights @ loss(y, np.full(y.shape, weights @ y)))
+    found = []
+    for name, predicted in left_out.predicted.items():
+        known = ~np.isnan(predicted[0])  # not of folds that lack the member
+        stages = predicted[-1:, known] if name == PLAIN else predicted[:, known]
+        losses = loss(y[known], stages) @ weights[known] / weights[known].sum()
+        found += [name] if losses.min() > most else []
+    return found
 
 
 def update_weights(
@@ -251,7 +270,7 @@ def _average(left_out: LeftOut, stages: dict[str, int], loss: Loss) -> Array:
     equal[first] = 1.0
     for i in others:
         mean, error = mean_and_error(of_eras[i] - of_eras[first])
-        equal[i] = not mean > error
+        equal[i] = not (mean > error or losses[i] > _DIVERGES * losses[first])
     equal /= equal.sum()
     convex = _minimum(left_out, predicted, loss, equal, losses[first])
     return _SHARE_OF_CONVEX * convex + (1 - _SHARE_OF_CONVEX) * equal

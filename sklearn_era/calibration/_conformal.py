@@ -219,10 +219,16 @@ class EraConformalRegressor(RegressorMixin, _Conformal):
     def _scales(self, predicted: Array) -> Array:
         power = getattr(self, "_power", self.power)  # which older model files lack
         if power > 0 and not (lowest := predicted.min()) > 0:
+            remedy = "use a model of a positive mean, such as loss='poisson' or 'gamma'"
+            given = self.estimator.get_params().values()
+            if any(isinstance(x, str) and x in ("poisson", "gamma") for x in given):
+                remedy = (
+                    "the model of means above 0 diverges, and they are rounded to 0; "
+                    "use a smaller learning_rate or a less skewed target"
+                )
             raise ValueError(
                 f"power={power:g} needs predictions above 0, and one is "
-                f"{lowest:.3g}: use a model of a positive mean, such as "
-                "loss='poisson' or 'gamma', or power=0."
+                f"{lowest:.3g}: {remedy}, or power=0."
             )
         return predicted ** (power / 2)
 

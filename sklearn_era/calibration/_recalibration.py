@@ -79,27 +79,40 @@ def modes(
     """Return, for each era, the most likely effects of x on log-odds under a normal
     prior (a `precision` of 0 is no prior), and their covariances. Start at `effects`.
     """
-    n_eras = len(effects)
-
-    def sums(values: Array) -> Array:
-        flat = [np.bincount(codes, v, n_eras) for v in values.reshape(-1, codes.size)]
-        return np.reshape(flat, (*values.shape[:-1], n_eras)).T
-
-    largest = np.zeros((n_eras, len(x)))
-    np.maximum.at(largest, codes, np.abs(x.T))
+    n_eras, n = effects.shape
+    largest = np.zeros((n, n_eras))
+    for i in range(n):
+        np.maximum.at(largest[i], codes, np.abs(x[i]))
+    offset, codes = np.broadcast_to(offset, codes.shape), codes.astype(np.intp)
+    found, errors = effects.copy(), np.empty((n_eras, n, n))
+    own, curvature = np.arange(n_eras), np.empty((n_eras, n, n))
     for _ in range(_N_STEPS):
-        now = expit(offset + (effects[codes].T * x).sum(axis=0))
-        gradient = sums(weights * (y - now) * x) + (mean - effects) @ precision
-        curvature = sums(weights * now * (1 - now) * x * x[:, np.newaxis])
-        errors = np.linalg.inv(curvature + precision)
-        step = (errors @ gradient[..., np.newaxis])[..., 0]
+        effects = found[own]
+        now = expit(offset + sum(effects[codes, i] * x[i] for i in range(n)))
+        slopes, bends = weights * (y - now), weights * now * (1 - now)
+        gradient = (mean - effects) @ precision
+        for i in range(n):
+            gradient[:, i] += np.bincount(codes, slopes * x[i], own.size)
+            bend = bends * x[i]
+            for j in range(i + 1):
+                curvature[:, i, j] = np.bincount(codes, bend * x[j], own.size)
+                curvature[:, j, i] = curvature[:, i, j]
+        errors[own] = inverse = np.linalg.inv(curvature + precision)
+        step = (inverse @ gradient[..., np.newaxis])[..., 0]
         # Shortened so that the likelihood rises (Sun, Tran-Dinh 2019).
-        size = np.maximum((np.abs(step) * largest).sum(axis=1, keepdims=True), 1e-9)
+        size = np.maximum((np.abs(step) * largest.T[own]).sum(1, keepdims=True), 1e-9)
         step = step * np.log1p(size) / size
-        effects = effects + step
-        if np.abs(step).max() < _TOLERANCE:
+        found[own] += step
+        length = np.abs(step).max(axis=1)
+        if length.max() < _TOLERANCE:
             break
-    return effects, errors
+        is_moving = length >= _TOLERANCE**2
+        if 2 * np.count_nonzero(is_moving) < own.size:  # go on without the others
+            rows = np.flatnonzero(is_moving[codes])
+            codes = (np.cumsum(is_moving) - 1)[codes[rows]]
+            y, x, offset, weights = y[rows], x[:, rows], offset[rows], weights[rows]
+            own, curvature = own[is_moving], curvature[is_moving]
+    return found, errors
 
 
 @with_parameters

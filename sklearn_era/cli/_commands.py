@@ -137,7 +137,8 @@ def fit(
 
     The score is for the next era, or for eras --horizon ahead. Up to 10 more models (3
     for auto; --cv sets the number), each about as slow to fit, share the last fifth of
-    the eras: each is scored on its part, and fitted to eras that end --horizon before.
+    the eras: each is scored on its part, and fitted to eras that end --horizon before;
+    --no-score does without these fits, and saves their time.
     With --groups, each is scored on another fifth of the groups, unseen in its fit;
     with --known-groups, on the groups of its fit. Without eras in order, one model is
     scored on a random fifth of the eras or rows. Scores are R² and the loss, or

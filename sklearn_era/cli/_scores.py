@@ -125,13 +125,17 @@ def promise(
     eras: Any = None, form: str = ".4f", sign: int = 1,
 ) -> str:  # fmt: skip
     """Return text with a forecast of the score `horizon` ahead, made from `scores` by
-    era and clipped to the range `ends`. `sign`, -1 for losses, multiplies the numbers.
+    era and clipped to the range `ends`, or with the reason why there is none. `labels`
+    are those of all eras. `sign`, -1 for losses, multiplies the numbers.
     """
     highest = np.nanmax(getattr(scores, "era_scores_", scores))
     # A loss of 0 has no logarithm, and for other scores bounds are no gain.
     bounds = (None, 0) if ends == OF_LOSSES and highest < 0 else None
-    forecast = EraScoreForecast(bounds=bounds).fit(scores, eras=eras)
-    steps = steps_of(horizon, labels)
+    try:
+        forecast = EraScoreForecast(bounds=bounds).fit(scores, eras=eras)
+        steps = steps_of(horizon, labels)
+    except ValueError as error:
+        return f"no forecast: {one_sentence(error)}"
     # `mean_` is that of the next era: of a later one, this is the median.
     (middle, _), outer = (forecast.interval(x, horizon=steps) for x in (1e-9, 0.8))
     middle = forecast.mean_ if steps == 1 else middle
@@ -166,9 +170,10 @@ def describe_average(model: Any, *, forecasts: bool) -> Iterator[str]:
     if not gain > error:
         text += ", no more than its error: the plain model is kept"
     yield f"  loss of the average: {text}"
-    if forecasts and (labels := model.era_labels_).size >= LEAST_ERAS:
+    if forecasts and model.era_labels_.size >= LEAST_ERAS:
         options: Any = {"form": ".4g", "ends": OF_LOSSES, "sign": -1}
-        yield f"  its loss {promise(model, model.horizon, labels, **options)}"
+        told = promise(model, model.horizon, model._known_eras, **options)
+        yield f"  its loss {told}"
 
 
 def score_held_out(
@@ -222,7 +227,8 @@ def score_held_out(
     X, y, known = X.iloc[test], y[test], encoded and encoded.take(test)
     model = _answering(models)
     scorers = scorers or _usual_scorers(model, y)
-    yield from score_lines(model, X, y, known, scorers, horizon, follow)
+    labels = None if encoded is None else encoded.labels
+    yield from score_lines(model, X, y, known, scorers, horizon, labels, follow)
 
 
 def _steps(
@@ -276,11 +282,11 @@ def _answering(models: list[tuple[Any, Any]]) -> Any:
 
 def score_lines(
     model: Any, X: pd.DataFrame, y: Any, encoded: Any, scorers: dict[str, Any],
-    horizon: Any = None, follow: bool = False,
+    horizon: Any = None, labels: Any = None, follow: bool = False,
 ) -> Iterator[str]:  # fmt: skip
     """Score a model by each scorer, also era by era, and yield lines to print; with a
-    horizon, a line forecasts the score. With several scorers, a line is left out if its
-    score is undefined.
+    horizon and the `labels` of all eras, a line forecasts the score. With several
+    scorers, a line is left out if its score is undefined.
     """
     for name, scorer in scorers.items():
         by_era, sign = ScorerByEra(scorer, None), scorer._sign
@@ -306,4 +312,4 @@ def score_lines(
         if horizon is not None and np.isfinite(scores).sum() >= LEAST_ERAS:
             order = np.arange(scores.size) if follow else None
             options: Any = {"eras": order, "ends": range_of(scorer), "sign": sign}
-            yield f"    {promise(scores, horizon, encoded.labels, **options)}"
+            yield f"    {promise(scores, horizon, labels, **options)}"

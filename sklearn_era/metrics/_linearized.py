@@ -10,7 +10,7 @@ from scipy.special import kl_div
 from sklearn import metrics
 from sklearn.utils.validation import _num_samples
 
-from ._metric import Metric
+from ._metric import Metric, is_number
 
 Array = NDArray[np.float64]
 # A score, and what rows add to it: the squares of these sum up to its variance.
@@ -19,7 +19,7 @@ Linearized = tuple[float, Array]
 _LARGEST_GAP = 1e-5  # between a closed form and its metric, relative
 
 
-def _mean(values: Array, weights: Array) -> Linearized:
+def mean_of_rows(values: Array, weights: Array) -> Linearized:
     """Return a weighted mean, linearized: the mean, and how far each row moves it."""
     shares, n = weights / weights.sum(), values.size
     mean = float(shares @ values)
@@ -27,12 +27,12 @@ def _mean(values: Array, weights: Array) -> Linearized:
 
 
 def _mean_of(losses: Callable[..., Array]) -> Callable[..., Linearized]:
-    return lambda y, p, weights, **params: _mean(losses(y, p, **params), weights)
+    return lambda y, p, weights, **params: mean_of_rows(losses(y, p, **params), weights)
 
 
 def _root_of(losses: Callable[..., Array]) -> Callable[..., Linearized]:
     def root(y: Any, p: Any, weights: Array, **params: Any) -> Linearized:
-        mean, rows = _mean(losses(y, p, **params), weights)
+        mean, rows = mean_of_rows(losses(y, p, **params), weights)
         return np.sqrt(mean), rows / (2 * np.sqrt(mean) or 1.0)
 
     return root
@@ -48,8 +48,10 @@ def _share_explained(
     found = []
     for residuals, own in zip((y - p).T, y.T, strict=True):
         center = np.average(residuals, weights=weights) if is_centered else 0.0
-        left, of_left = _mean((residuals - center) ** 2, weights)
-        total, of_total = _mean((own - np.average(own, weights=weights)) ** 2, weights)
+        left, of_left = mean_of_rows((residuals - center) ** 2, weights)
+        total, of_total = mean_of_rows(
+            (own - np.average(own, weights=weights)) ** 2, weights
+        )
         found.append((1 - left / total, (left / total * of_total - of_left) / total))
     values, rows = zip(*found, strict=True)
     return float(np.mean(values)), np.mean(rows, axis=0)
@@ -70,7 +72,7 @@ def _area(y: Any, p: Any, weights: Array, **_: Any) -> Linearized | None:
         masses = np.bincount(places, weights * ~own)
         below = (np.cumsum(masses) - masses / 2)[places[own]] / masses.sum()
         of_own = below if label == classes[1] else 1 - below
-        area, rows[own] = _mean(of_own, weights[own])
+        area, rows[own] = mean_of_rows(of_own, weights[own])
     return area, rows
 
 
@@ -141,9 +143,12 @@ _FORMS: dict[Any, Callable[..., Linearized | None]] = {
     metrics.brier_score_loss: _mean_of(_brier_losses),
     metrics.zero_one_loss: _mean_of(_misses),
     metrics.accuracy_score: _mean_of(lambda y, p: 1 - _misses(y, p)),
-    metrics.mean_tweedie_deviance: _mean_of(_deviances),
-    metrics.mean_poisson_deviance: _mean_of(partial(_deviances, power=1)),
-    metrics.mean_gamma_deviance: _mean_of(partial(_deviances, power=2)),
+}
+# Losses of rows whose mean is a metric, of numbers alone.
+_LOSSES: dict[Any, Callable[..., Array]] = {
+    metrics.mean_tweedie_deviance: _deviances,
+    metrics.mean_poisson_deviance: partial(_deviances, power=1),
+    metrics.mean_gamma_deviance: partial(_deviances, power=2),
 }
 for _metric, _root in {
     metrics.mean_squared_error: metrics.root_mean_squared_error,
@@ -152,9 +157,33 @@ for _metric, _root in {
     metrics.mean_absolute_percentage_error: None,
     metrics.mean_pinball_loss: None,
 }.items():
-    _FORMS[_metric] = _mean_of(_losses_of(_metric))
+    _LOSSES[_metric] = _losses_of(_metric)
     if _root is not None:
-        _FORMS[_root] = _root_of(_losses_of(_metric))
+        _FORMS[_root] = _root_of(_LOSSES[_metric])
+_FORMS |= {_metric: _mean_of(losses) for _metric, losses in _LOSSES.items()}
+
+
+def _form_in(table: Any, metric: Metric, params: Any) -> tuple[Any, Any]:
+    """Return a metric's function in a table, or None, and the metric's parameters."""
+    own: Any = metric
+    while isinstance(own, partial) and not own.args:
+        own, params = own.func, own.keywords | params
+    return next((table[x] for x in table if x is own), None), params
+
+
+def row_losses(metric: Metric, y: Any, p: Any, weights: Any, params: Any) -> Any:
+    """Return the losses of all rows if a metric of numbers is their mean, else None."""
+    form, of_form = _form_in(_LOSSES, metric, params)
+    if form is None:
+        return None
+    try:
+        score = metric(y, p, sample_weight=weights, **params)
+        losses = form(y, p, **of_form)
+        gap = abs(np.average(losses, weights=weights) - score)
+    except (TypeError, ValueError, ArithmeticError):  # an era's own error names it
+        return None
+    is_near = is_number(score) and gap <= _LARGEST_GAP * abs(score)
+    return losses if is_near else None
 
 
 def linearize(
@@ -163,10 +192,7 @@ def linearize(
     """Return each row's contribution to a score; None if no closed form is known, or if
     its value differs from `score`, as some parameters of the metric may cause.
     """
-    own: Any = metric
-    while isinstance(own, partial) and not own.args:
-        own, params = own.func, own.keywords | params
-    form = next((_FORMS[x] for x in _FORMS if x is own), None)
+    form, params = _form_in(_FORMS, metric, params)
     if form is None:
         return None
     weights = np.ones(_num_samples(y)) if weights is None else weights

@@ -14,7 +14,7 @@ from sklearn.utils._param_validation import Interval, validate_params
 from sklearn.utils.validation import _num_samples
 
 from ._era_scores import EraScores, era_scores
-from ._linearized import linearize
+from ._linearized import linearize, mean_of_rows, row_losses
 from ._metric import Metric, check_metric, is_number, metric_name, take_by_row
 
 
@@ -97,10 +97,25 @@ def errors_by_era(
     random_state: Any, **given: Any,
 ) -> EraScores:  # fmt: skip
     """Return the `sampling_error` of each era; `given` is passed to `era_scores`."""
+    # Of means of losses, thousands of eras would spend their time in the metric.
+    of_rows: list[Any] = [None]
+    if not given["row_params"]:
+        both = given["sample_weight"], params
+        of_rows = [row_losses(metric, y_true, p, *both) for p in predictions]
+    moved = None
+    if all(x is not None for x in of_rows):
+        moved = of_rows[-1] - sum(of_rows[:-1])
 
     def error(
         y: Any, rows: NDArray[np.intp], sample_weight: Any = None, **by_row: Any
     ) -> Any:
+        if moved is not None:
+            w = np.ones(rows.size) if sample_weight is None else sample_weight
+            with np.errstate(all="ignore"):
+                mean, added = mean_of_rows(moved[rows[w > 0]], w[w > 0])
+            known = [mean] * len(predictions)
+            error = float(np.linalg.norm(added))
+            return _unless_0(error, known) if np.isfinite(mean) else np.nan
         own = [_safe_indexing(x, rows) for x in predictions]
         of_era = Rows(y, own, sample_weight, by_row)
         with warnings.catch_warnings():

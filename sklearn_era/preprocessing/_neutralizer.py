@@ -130,7 +130,8 @@ class EraNeutralizer(EraTransformer):
 
     def _learn(self, X: Array, eras: EncodedEras, weights: Array) -> None:
         super()._learn(X, eras, weights)
-        if np.isnan(self._training).any():
+        has_values = ~np.isnan(X).all(axis=0)  # others stay NaN
+        if np.isnan(self._training[:, has_values]).any():
             raise ValueError(
                 f"neutralizers: no era has more rows with values than these "
                 f"{len(self._columns)} columns (n_samples={X.shape[0]}): pass fewer, "

@@ -615,6 +615,45 @@ def test_a_refit_needs_the_rows_of_all_eras():
     assert (model.members_["plain"].predict(X) == expected).all()
 
 
+def test_a_refit_warns_once_at_the_line_of_the_caller():
+    is_old, empty = ERAS < 14, np.column_stack([X, np.full(Y.size, np.nan)])
+    changed, model = np.where(is_old, Y, 5 + X[:, 1]), auto(["additive", "leaves_4"])
+    with pytest.warns(UserWarning, match="some fold trains on"):
+        model.fit(empty[is_old], Y[is_old], eras=ERAS[is_old])
+    with pytest.warns(UserWarning, match="no value in the rows of all eras") as caught:
+        model.update(empty, changed, eras=ERAS)
+    assert model.update_log_[0]["refit"]
+    assert [x.filename for x in caught] == [__file__]
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_members_that_diverge_are_named_and_have_no_weight(n_jobs):
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(2400, 1))
+    y, eras = np.exp(4 * rng.normal(size=2400) + 2 * x[:, 0]), np.arange(2400) // 100
+    plain = Regressor(loss="gamma", early_stopping=False)
+    model = AutoEraRegressor(
+        plain, members=["level", "linear"], random_state=0, n_jobs=n_jobs
+    )
+    message = "^members: plain, level diverge: in eras left out their loss is over 100"
+    with pytest.warns(UserWarning, match=message) as caught:
+        model.fit(x, y, eras=eras)
+    assert [one.filename for one in caught] == [__file__]
+    assert model.weights_ == {"plain": 0.0, "level": 0.0, "linear": 1.0}
+
+
+class Overflows(Ridge):
+    def predict(self, X):
+        return super().predict(X) + np.inf
+
+
+def test_a_member_whose_predictions_are_not_finite_is_left_out():
+    with pytest.warns(UserWarning, match=r"far cannot .* not finite numbers \(in fold"):
+        model = auto([("far", Overflows()), *TWO]).fit(X, Y, eras=ERAS)
+    assert "far" not in model.weights_
+    assert np.isfinite(model.predict(X)).all()
+
+
 def test_levels_of_new_eras_are_taken_in():
     X, y, eras = make_levels(20)
     y = y + np.where(eras < 16, 0, 1.0)  # a step that lasts

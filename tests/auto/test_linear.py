@@ -59,20 +59,33 @@ def test_each_penalty_is_a_model_of_scikit_learn(loss, weights):
         staged = model.fit(X, y, sample_weight=weights).staged_predict_proba(X)
     else:
         y = y if loss == "squared_error" else np.exp(y / 2)
-        model = LinearRegressor(loss)
+        model, unit = LinearRegressor(loss), np.average(y, weights=weights)
         staged = model.fit(X, y, sample_weight=weights).staged_predict(X)
     for penalty, found in zip(PENALTIES, staged, strict=True):
-        theirs = make(penalty).fit(Z, y, sample_weight=weights)
         if loss == "log_loss":
+            theirs = make(penalty).fit(Z, y, sample_weight=weights)
             assert_allclose(found, theirs.predict_proba(Z), atol=1e-2)
         else:
-            expected = np.clip(theirs.predict(Z), y.min(), y.max())
+            theirs = make(penalty).fit(Z, y / unit, sample_weight=weights)
+            expected = np.clip(unit * theirs.predict(Z), y.min(), y.max())
             assert_allclose(found, expected, rtol=2e-3)
     assert model.check()
     if loss == "log_loss":
         assert (model.predict(X) == model.classes_[found.argmax(axis=1)]).all()
     else:
         assert (model.predict(X) == found).all()
+
+
+@pytest.mark.parametrize("unit", [1e-3, 1e6])
+@pytest.mark.parametrize("loss", ["squared_error", "poisson", "gamma"])
+def test_the_unit_of_a_target_does_not_matter(loss, unit):
+    y = RNG.gamma(1, np.exp(SIGNAL / 2))
+    fits = [
+        LinearRegressor(loss).fit(X, y * u, sample_weight=WEIGHTS).staged_predict(X)
+        for u in (1, unit)
+    ]
+    for one, other in zip(*fits, strict=True):
+        assert_allclose(unit * one, other, rtol=1e-6)
 
 
 def test_unknown_categories_and_missing_values_are_predicted():

@@ -204,6 +204,14 @@ def test_eras_without_weight_are_none_and_those_tested_twice_count_once():
     assert model._masses.sum() == pytest.approx(12 / 13)
 
 
+class Underflows(DummyRegressor):
+    """A model of positive means whose exponentials are rounded to 0."""
+
+    def __init__(self, loss="gamma"):
+        super().__init__(strategy="constant", constant=0.0)
+        self.loss = loss
+
+
 class NeedsEras(Ridge):
     def fit(self, X, y, eras, sample_weight=None):
         self.n_eras_ = np.unique(eras).size
@@ -243,7 +251,9 @@ def test_eras_are_passed_on_also_by_name_and_by_routing():
     (lambda m, X, y, e: m.set_params(estimator=LogisticRegression()).fit(X, y, eras=e),
      "^estimator must be a regressor; got LogisticRegression"),
     (lambda m, X, y, e: m.set_params(power=1).fit(X, y, eras=e),
-     "power=1 needs predictions above 0, and one is -"),
+     "power=1 needs predictions above 0, and one is -.*: use a model of a positive"),
+    (lambda m, X, y, e: m.set_params(estimator=Underflows(), power=2).fit(X, y, eras=e),
+     "and one is 0: the model of means above 0 diverges.* smaller learning_rate"),
 ])  # fmt: skip
 def test_refusals(call, message):
     X, y, eras = make_rows(5)

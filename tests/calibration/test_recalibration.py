@@ -17,7 +17,7 @@ from sklearn.pipeline import make_pipeline
 
 from helpers.grids import slow
 from sklearn_era.calibration import EraCalibratedClassifier, era_calibration
-from sklearn_era.calibration._recalibration import RandomEffects
+from sklearn_era.calibration._recalibration import RandomEffects, modes
 from sklearn_era.preprocessing import EraStandardScaler
 
 MEAN, COVARIANCE = np.array([-0.3, 0.7]), np.array([[0.3, 0.05], [0.05, 0.04]])
@@ -114,6 +114,19 @@ def newton(y, x, offset, weights):
         information = x.T @ (x * (weights * now * (1 - now))[:, np.newaxis])
         effects = effects + np.linalg.solve(information, x.T @ (weights * (y - now)))
     return effects, np.sqrt(np.diagonal(np.linalg.inv(information)))
+
+
+def test_eras_that_need_few_steps_do_not_wait_for_others():
+    y, p, eras = make_rows(9, 80)
+    y[(eras == 4) & (p < 0.99)] = 0.0  # hardly any positive row: many steps
+    x, start = np.stack([np.ones_like(p), logit(p)]), np.zeros((9, 2))
+    given = 0.0, np.eye(2) / 1e4
+    together = modes(y, x, 0.0, np.ones_like(y), eras, start, *given)
+    for era in range(9):
+        own, code = eras == era, np.zeros(80, int)
+        alone = modes(y[own], x[:, own], 0.0, np.ones(80), code, start[:1], *given)
+        for found, expected in zip(together, alone, strict=True):
+            np.testing.assert_allclose(found[era], expected[0], rtol=1e-4)
 
 
 def test_unshrunken_values_are_those_of_each_era_alone():

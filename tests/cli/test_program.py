@@ -370,6 +370,22 @@ def test_a_loss_to_come_is_positive_and_as_far_ahead_as_the_horizon(horizon):
     assert last.endswith(f", with 80 % from {-high:.4f} to {-low:.4f}")
 
 
+@pytest.mark.parametrize("extra", [[], ["--estimator", "auto", "--no-score"]])
+def test_a_horizon_in_days_counts_months_of_all_years(extra):
+    """Those of the scored eras alone might be any numbers."""
+    rows = counts_by_week(24, 50)
+    rows["month"] = 100 * (2023 + rows.week // 12) + rows.week % 12 + 1
+    write(rows, "d.csv")
+    base = ["fit", "d.csv", "--target", "ups", "--era", "month", "--out", "m.era"]
+    base += ["--features", "a,b", "--horizon", "90D", *params(max_iter=5)]
+    told = invoke(*base, *extra)
+    assert (told.exit_code, told.stderr) == (0, "")
+    n_forecasts = 1 if extra else 3
+    assert told.stdout.count("in the era 90D after the last: ") == n_forecasts
+    reason = promise([0.1, 0.2, 0.3], "9 pints", None, ends=ANY)
+    assert reason.startswith("no forecast: horizon must be a number of eras")
+
+
 ANY = -np.inf, np.inf
 
 

@@ -11,9 +11,14 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy.stats import norm
 from sklearn import metrics
 
-from sklearn_era.metrics import EraScores, compare_predictions, era_standard_errors
+from sklearn_era.metrics import (
+    EraScores,
+    _standard_errors,
+    compare_predictions,
+    era_standard_errors,
+)
 from sklearn_era.metrics._linearized import _FORMS, linearize
-from sklearn_era.metrics._standard_errors import Rows, sampling_error
+from sklearn_era.metrics._standard_errors import Rows, errors_by_era, sampling_error
 from sklearn_era.numerai.metrics import numerai_corr
 
 # Turck et al. (2010), doi:10.1007/s00134-009-1641-y: three markers of 113 patients.
@@ -263,3 +268,31 @@ def test_numerais_scores_are_compared_era_by_era():
     found = compare_predictions(y, a, b, eras=eras, metric=numerai_corr)
     of_a, of_b = (numerai_corr(y, x, eras=eras).scores for x in (a, b))
     assert_allclose(found.differences, of_b - of_a)
+
+
+@pytest.mark.parametrize(("metric", "params"), [
+    (metrics.mean_squared_error, {}), (metrics.mean_pinball_loss, {"alpha": 0.2}),
+    (partial(metrics.mean_tweedie_deviance, power=1.5), {}),
+    (metrics.mean_gamma_deviance, {}),
+])  # fmt: skip
+@pytest.mark.parametrize("weighted", [False, True])
+def test_losses_of_all_rows_at_once_give_the_errors_era_by_era(
+    metric, params, weighted, monkeypatch
+):
+    rng, eras = np.random.default_rng(0), np.repeat(np.arange(6), [1, 2, 9, 9, 30, 40])
+    y, p, other = rng.gamma(2, 1, (3, eras.size))
+    p[eras == 2] = y[eras == 2]  # rows that all score alike
+    weights = rng.gamma(1, 1, eras.size) * (eras != 3) if weighted else None
+    given = {"eras": eras, "sample_weight": weights, "row_params": None}
+
+    def found():
+        return [
+            errors_by_era(y, predictions, metric, params, 0, 0, **given).scores
+            for predictions in ([p], [p, other])
+        ]
+
+    at_once = found()
+    monkeypatch.setattr(_standard_errors, "row_losses", lambda *_: None)
+    for one, expected in zip(at_once, found(), strict=True):
+        assert_allclose(one, expected, rtol=1e-9)
+    assert np.isnan(at_once[0]).sum() == 2 + weighted

@@ -233,6 +233,7 @@ def test_columns_are_told_apart(eras, era_order):
     (FRAME.week.dt.strftime("%B"), {}, "depends on its order"),
     ((FRAME.week.dt.strftime("%Y-%V").str.replace("-0", "-"), SHOPS), {},
      "is not that of its dates: fill numbers up"),
+    (np.where(ROWS % 2, "2023-01", "Jan 2024"), {}, "fill numbers up .* all as '2024"),
 ])  # fmt: skip
 def test_labels_are_checked(eras, parameters, message):
     with pytest.raises(ValueError, match=message):

@@ -75,10 +75,9 @@ def shrink(series: Array) -> Array:
     """Return the values of eras in `series`, shrunk towards 0 as leaves' values are."""
     values, variances = series
     shrunk = np.zeros(values.shape)
-    for k in range(values.shape[1]):
-        known = ~np.isnan(variances[:, k])
-        if not known.any():  # a class that trees have ruled out
-            continue
+    is_known = ~np.isnan(variances)
+    for k in np.flatnonzero(is_known.any(axis=0)):  # none in a fit that diverges
+        known = is_known[:, k]
         factors = empirical_bayes_factors(values[known, k], variances[known, k])
         shrunk[known, k] = factors * values[known, k]
     return shrunk
