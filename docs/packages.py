@@ -22,7 +22,7 @@ LAYERS = {
         "#8290a6",
         "_typing _scikit_learn _optional _files _plotting _progress _warnings _threads "
         "_fit_attributes _parameter_object effects _era_labels _era_calendar "
-        "_label_columns _eras _era_axes _era_arguments _era_routing "
+        "_label_columns _eras _era_axes _era_columns _era_arguments _era_routing "
         "_target_statistics _tables _trees",
     ),
     "Rows become bytes": ("#0d9488", "_binning"),

@@ -1,9 +1,8 @@
-"""The argument `eras` of fits: labels, columns of labels, or names of columns of X."""
+"""Arguments of fits: how eras are passed, and what other packages call them."""
 
 from collections.abc import (
     Callable,
     Collection,
-    Hashable,
     Iterable,
     Iterator,
     Mapping,
@@ -15,16 +14,14 @@ from itertools import chain
 from numbers import Integral
 from typing import Any, ParamSpec, TypeVar
 
-import narwhals
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.base import BaseEstimator
 from sklearn.frozen import FrozenEstimator
-from sklearn.utils.validation import _num_samples
 
+from ._era_columns import names_columns
 from ._eras import EncodedEras, encode_eras, read_eras
 from ._label_columns import label_columns
-from ._tables.checks import check_collected, check_table, names_of_columns
+from ._tables.checks import names_of_columns
 from ._tables.columns import list_columns
 from ._typing import Eras, Table
 from ._warnings import did_you_mean, warn_user
@@ -74,135 +71,6 @@ def suggest_eras_keyword(sample_weight: ArrayLike | None, error: Exception) -> N
             f"{error} If sample_weight, the third argument, holds these labels, pass "
             "it as eras=."
         ) from error
-
-
-def names_columns(eras: Any, X: Any, *, name: str = "eras", X_name: str = "X") -> bool:
-    """Return whether `eras` names columns of X, by a string or a list of strings. Raise
-    ValueError for names in another container, and for lists of no names or labels.
-    """
-    check_collected(X, X_name)
-    columns = [*names_of_columns(X)]
-    if isinstance(eras, str) or not columns:
-        return isinstance(eras, str)
-    is_array = isinstance(eras, np.ndarray) or hasattr(eras, "get_indexer")
-    if is_array and eras.ndim == 1 and len(eras) < len(columns):
-        given = eras.tolist()
-    elif isinstance(eras, list | tuple):
-        given = [*eras]
-    else:
-        return False
-    are_labels = len(given) == _num_samples(X)
-    if not given or (are_labels and not isinstance(eras, list)):
-        return False
-    if not are_labels:
-        _refuse_levels([eras, *given], columns, name)
-    if not all(isinstance(x, str) for x in given):
-        return False
-    known = {*columns}.intersection(given)
-    if are_labels:
-        return len(known) == len(given)
-    if not known:
-        raise ValueError(
-            f"{name} has {len(given)} labels, but {X_name} has {_num_samples(X)} rows, "
-            f"and no column {given[0]!r} that they might name."
-            f"{_hint(given[0], X, X_name)} Pass one label a row, or names of columns "
-            "as a string or a list."
-        )
-    if not isinstance(eras, list):
-        raise ValueError(
-            f"{name}, of type {type(eras).__name__}, names columns: pass names as a "
-            f"string or a list, {name}={given!r}."
-        )
-    return True
-
-
-def _refuse_levels(given: list[Any], columns: list[Any], name: str) -> None:
-    """Raise ValueError if columns have names of several levels and `given` has one."""
-    levels = {x for x in columns if isinstance(x, tuple)}
-    for x in given if levels else ():
-        is_name = isinstance(x, tuple) and all(isinstance(y, Hashable) for y in x)
-        if is_name and x in levels:
-            raise ValueError(
-                f"{name} names column {x!r} by a tuple, and only text names one: join "
-                "the levels of names, as by X.columns.map('_'.join)."
-            )
-
-
-def _hint(name: str, X: Any, X_name: str) -> str:
-    """Return a hint on a column that X lacks: an index level, or a similar name."""
-    if name in getattr(getattr(X, "index", None), "names", ()):
-        return f" {name!r} is a level of the index: pass {X_name}.reset_index(...)."
-    return did_you_mean(name, [x for x in names_of_columns(X) if isinstance(x, str)])
-
-
-def take_era_column(
-    X: Table, eras: Any, *, name: str = "eras", X_name: str = "X"
-) -> tuple[Any, Any]:
-    """Return X without the columns that `eras` names, and these columns; if `eras`
-    holds labels, return both arguments unchanged.
-    """
-    if not names_columns(eras, X, name=name, X_name=X_name):
-        return X, eras
-    check_table(X, X_name, by_column=True)
-    frame = narwhals.from_native(X, eager_only=True, pass_through=True)
-    if not isinstance(frame, narwhals.DataFrame):
-        raise ValueError(
-            f"{name}={eras!r} names a column, but {X_name} is {type(X).__name__}, "
-            "which is no data frame: pass one label a row."
-        )
-    columns, names = frame.columns, [eras] if isinstance(eras, str) else eras
-    for x in names:
-        if x not in columns:
-            raise ValueError(
-                f"{name}={eras!r}: {x!r} is no column of {X_name}, whose columns are "
-                f"{list_columns(columns)}.{_hint(x, X, X_name)}"
-            )
-        if names.count(x) > 1:
-            raise ValueError(f"{name}={eras!r} names column {x!r} twice; name it once.")
-    return frame.drop(eras).to_native(), frame[eras].to_native()
-
-
-def without_eras(model: BaseEstimator, X: Table, eras: Eras | None) -> Any:
-    """Return X without the columns that `eras` names; raise ValueError for labels."""
-    if eras is not None and not names_columns(eras, X):
-        raise ValueError(
-            f"The predictions of {type(model).__name__} take no eras: leave them out, "
-            "or name the column of X that holds them."
-        )
-    return take_era_column(X, eras)[0]
-
-
-def without_era_column(model: BaseEstimator, X: Table) -> Any:
-    """Return X without the columns that held the eras in the fit, or X itself if it has
-    none of these columns; raise ValueError if it has only some.
-    """
-    check_collected(X)
-    return take_era_column(X, era_columns_in(model, X))[0]
-
-
-def era_columns_in(model: BaseEstimator, X: Table, *, is_known: bool = False) -> Any:
-    """Return the name or names of the columns that held the eras in the fit; None if X
-    lacks all of them, with a warning if `is_known` (the model is for known groups).
-    Raise ValueError if X has only some of them.
-    """
-    name = getattr(model, "_era_column", None)
-    names = [name] if isinstance(name, str) else list(name or [])
-    columns = [*names_of_columns(X)] if names else []
-    lacking = [x for x in names if x not in columns]
-    if not lacking:
-        return name
-    if len(lacking) < len(names):
-        raise ValueError(
-            f"X lacks {list_columns(lacking)}, of the columns {list_columns(names)} "
-            "that the fit took eras from: pass all of them, or none."
-            f"{did_you_mean(lacking[0], columns)}"
-        )
-    if is_known and columns:
-        warn_user(
-            f"X lacks the columns {list_columns(names)} that the fit took eras from, "
-            "and eras are not passed: all rows are taken for new groups."
-        )
-    return None
 
 
 def refuse_places(

@@ -15,13 +15,13 @@ from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, is_regr
 from sklearn.pipeline import Pipeline
 from sklearn.utils.metadata_routing import get_routing_for_object
 
-from ._era_arguments import (
+from ._era_axes import read_again
+from ._era_columns import (
     era_columns_in,
     names_columns,
     take_era_column,
     without_era_column,
 )
-from ._era_axes import read_again
 from ._era_labels import find, label_texts
 from ._eras import check_eras, encode_eras
 from ._label_columns import EraColumns

@@ -32,7 +32,8 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_consistent_length, has_fit_parameter
 
-from .._era_arguments import eras_by_name, take_era_column
+from .._era_arguments import eras_by_name
+from .._era_columns import take_era_column
 from .._era_routing import ask, prepares_by_era, routed
 from .._eras import Array
 from .._fit_attributes import restores_on_failure

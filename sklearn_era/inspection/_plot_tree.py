@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .._era_arguments import take_era_column
+from .._era_columns import take_era_column
 from .._era_labels import label_texts
 from .._eras import read_eras
 from .._optional import import_optional

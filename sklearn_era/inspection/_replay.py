@@ -14,7 +14,7 @@ from sklearn.ensemble._hist_gradient_boosting.predictor import TreePredictor
 from sklearn.utils._openmp_helpers import _openmp_effective_n_threads
 from sklearn.utils.validation import _num_samples, check_is_fitted
 
-from .._era_arguments import take_era_column
+from .._era_columns import take_era_column
 from .._era_labels import find
 from .._eras import EncodedEras, is_fixed, read_eras, weigh_eras
 from .._scikit_learn import check_sample_weight

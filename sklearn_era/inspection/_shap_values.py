@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 from sklearn.utils import Bunch
 
-from .._era_arguments import without_era_column
+from .._era_columns import without_era_column
 from .._eras import era_means, read_eras
 from .._typing import Eras
 from ._features import feature_names

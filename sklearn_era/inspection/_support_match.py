@@ -13,7 +13,7 @@ from sklearn.model_selection import StratifiedKFold, cross_val_score
 from sklearn.utils import Bunch, column_or_1d
 from sklearn.utils._param_validation import HasMethods, Interval, validate_params
 
-from .._era_arguments import names_columns, take_era_column
+from .._era_columns import names_columns, take_era_column
 from .._era_labels import find
 from .._eras import check_eras, read_eras
 from .._optional import import_optional

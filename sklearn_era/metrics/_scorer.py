@@ -14,7 +14,7 @@ from sklearn.exceptions import UndefinedMetricWarning
 from sklearn.metrics._scorer import _cached_call, _Scorer
 from sklearn.utils._param_validation import StrOptions, validate_params
 
-from .._era_arguments import take_era_column
+from .._era_columns import take_era_column
 from .._era_routing import of_all_classes, prepares_by_era, takes, with_eras
 from ._aggregation import (
     CONSTRAINTS,

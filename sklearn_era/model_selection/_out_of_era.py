@@ -21,8 +21,9 @@ from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import _check_method_params as rows_of_params
 from sklearn.utils.validation import _num_samples, has_fit_parameter
 
-from .._era_arguments import refuse_places, take_era_column, warn_of_row_order
+from .._era_arguments import refuse_places, warn_of_row_order
 from .._era_axes import TIME_FIRST, read_known, read_one
+from .._era_columns import take_era_column
 from .._era_routing import (
     ask,
     eras_for_prediction,

@@ -10,7 +10,8 @@ from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 
-from .._era_arguments import eras_by_name, take_era_column, warn_of_row_order
+from .._era_arguments import eras_by_name, warn_of_row_order
+from .._era_columns import take_era_column
 from .._era_labels import find
 from .._eras import EncodedEras, read_eras
 from .._fit_attributes import restores_on_failure

@@ -17,7 +17,8 @@ from sklearn.utils.validation import (
     validate_data,
 )
 
-from .._era_arguments import eras_by_name, take_era_column, warn_of_row_order
+from .._era_arguments import eras_by_name, warn_of_row_order
+from .._era_columns import take_era_column
 from .._era_labels import find
 from .._eras import EncodedEras, are_ordered, era_means
 from .._fit_attributes import restores_on_failure

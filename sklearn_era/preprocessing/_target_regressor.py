@@ -10,7 +10,8 @@ from sklearn.ensemble import HistGradientBoostingRegressor
 from sklearn.utils import column_or_1d, get_tags
 from sklearn.utils._param_validation import HasMethods
 
-from .._era_arguments import eras_by_name, take_era_column
+from .._era_arguments import eras_by_name
+from .._era_columns import take_era_column
 from .._era_routing import ask, score, takes_eras
 from .._fit_attributes import restores_on_failure
 from .._typing import Eras, Estimator, Table

@@ -22,7 +22,8 @@ from sklearn.utils.validation import (
     check_consistent_length,
 )
 
-from .._era_arguments import eras_by_name, take_era_column, warn_of_row_order
+from .._era_arguments import eras_by_name, warn_of_row_order
+from .._era_columns import take_era_column
 from .._eras import check_eras, read_eras
 from .._fit_attributes import restores_on_failure
 from .._parameter_object import parameter, with_parameters

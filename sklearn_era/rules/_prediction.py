@@ -11,7 +11,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import Bunch
 from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
-from .._era_arguments import take_era_column, without_era_column
+from .._era_columns import take_era_column, without_era_column
 from .._era_labels import label_texts
 from .._eras import EncodedEras, read_eras
 from .._optional import import_optional

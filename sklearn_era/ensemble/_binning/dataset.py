@@ -13,7 +13,7 @@ from sklearn.utils import check_random_state, column_or_1d
 from sklearn.utils._openmp_helpers import _openmp_effective_n_threads
 from sklearn.utils.validation import _get_feature_names, check_consistent_length
 
-from ..._era_arguments import take_era_column
+from ..._era_columns import take_era_column
 from ..._era_labels import missing_rows
 from ..._eras import EncodedEras, read_eras
 from ..._scikit_learn import check_categorical_features, check_sample_weight

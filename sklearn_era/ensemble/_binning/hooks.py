@@ -9,7 +9,7 @@ from sklearn.base import is_regressor
 from sklearn.ensemble._hist_gradient_boosting import gradient_boosting
 from sklearn.utils.validation import validate_data
 
-from ..._era_arguments import without_era_column
+from ..._era_columns import without_era_column
 from ..._scikit_learn import check_categorical_features
 from ..._tables.checks import check_mask, check_table
 from ..._tables.target import check_values

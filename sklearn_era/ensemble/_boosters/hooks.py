@@ -13,14 +13,9 @@ from sklearn.ensemble._hist_gradient_boosting.grower import TreeGrower
 from sklearn.model_selection import train_test_split
 from sklearn.utils.validation import _num_samples
 
-from ..._era_arguments import (
-    eras_by_name,
-    names_columns,
-    suggest_eras_keyword,
-    take_era_column,
-    warn_of_row_order,
-)
+from ..._era_arguments import eras_by_name, suggest_eras_keyword, warn_of_row_order
 from ..._era_axes import keep_pair
+from ..._era_columns import names_columns, take_era_column
 from ..._eras import Array, EncodedEras, check_eras, check_splittable
 from ..._fit_attributes import Snapshot, restore_on_failure
 from ..._tables.checks import check_table

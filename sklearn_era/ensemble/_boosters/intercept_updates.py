@@ -7,7 +7,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.ensemble._hist_gradient_boosting import gradient_boosting
 from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
-from ..._era_arguments import take_era_column
+from ..._era_columns import take_era_column
 from ..._era_labels import as_objects, find, join
 from ..._eras import EncodedEras
 from ..._scikit_learn import check_sample_weight

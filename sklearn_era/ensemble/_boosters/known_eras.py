@@ -8,9 +8,9 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from ..._era_arguments import era_columns_in, names_columns, take_era_column
 from ..._era_axes import read_again, read_known
 from ..._era_calendar import horizons
+from ..._era_columns import era_columns_in, names_columns, take_era_column
 from ..._era_labels import find
 from ..._eras import EncodedEras, read_eras
 from ..._label_columns import label_columns

@@ -14,7 +14,7 @@ from sklearn.ensemble._hist_gradient_boosting import gradient_boosting
 from sklearn.utils._param_validation import Interval, Options, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from ..._era_arguments import without_eras
+from ..._era_columns import without_eras
 from ..._eras import Array
 from ..._trees.traversal import gains_by_column
 from ..._typing import ColumnChoice, Seed, Table

@@ -14,12 +14,8 @@ from sklearn.utils._openmp_helpers import _openmp_effective_n_threads
 from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
-from ..._era_arguments import (
-    eras_by_name,
-    suggest_eras_keyword,
-    take_era_column,
-    warn_of_row_order,
-)
+from ..._era_arguments import eras_by_name, suggest_eras_keyword, warn_of_row_order
+from ..._era_columns import take_era_column
 from ..._eras import Array, weigh_eras
 from ..._fit_attributes import copy_attributes, restore_on_failure
 from ..._scikit_learn import check_sample_weight

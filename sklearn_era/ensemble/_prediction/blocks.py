@@ -15,7 +15,7 @@ from sklearn.utils.validation import (
     validate_data,
 )
 
-from ..._era_arguments import without_era_column
+from ..._era_columns import without_era_column
 from ..._scikit_learn import is_pandas_df, is_polars_df
 from ..._typing import Table
 from .._binning.integer_columns import is_pyarrow_table
