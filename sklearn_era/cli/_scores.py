@@ -227,8 +227,8 @@ def score_held_out(
     X, y, known = X.iloc[test], y[test], encoded and encoded.take(test)
     model = _answering(models)
     scorers = scorers or _usual_scorers(model, y)
-    labels = None if encoded is None else encoded.labels
-    yield from score_lines(model, X, y, known, scorers, horizon, labels, follow)
+    of_all = None if encoded is None else encoded.labels
+    yield from score_lines(model, X, y, known, scorers, horizon, of_all, follow)
 
 
 def _steps(

@@ -115,7 +115,7 @@ def errors_by_era(
                 mean, added = mean_of_rows(moved[rows[w > 0]], w[w > 0])
             known = [mean] * len(predictions)
             error = float(np.linalg.norm(added))
-            return _unless_0(error, known) if np.isfinite(mean) else np.nan
+            return _unless_0(error, known, metric) if np.isfinite(mean) else np.nan
         own = [_safe_indexing(x, rows) for x in predictions]
         of_era = Rows(y, own, sample_weight, by_row)
         with warnings.catch_warnings():

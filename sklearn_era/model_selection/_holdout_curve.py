@@ -113,7 +113,8 @@ def holdout_curve(
     ([2021, 2020, 2019, 2018], [1.0, 1.0, -0.5, -2.4])
     """
     name = "holdout_curve"
-    refuse_places(None, X, eras, param_name and {param_name: param_range})
+    grid = None if param_name is None else {param_name: param_range}
+    refuse_places(None, X, eras, grid)
     X, y, eras, encoded, are_ordered = check_rows(
         X, y, eras, era_order, name, estimator=estimator
     )

@@ -66,7 +66,7 @@ class SearchByEra(GridSearchCV):
         try:
             with Progress("EraSearchCV", verbose, "candidates") as progress:
                 progress.expect(len(candidates))
-                n, known = len(candidates), 0
+                n, n_known = len(candidates), 0
                 for part in gen_batches(n, effective_n_jobs(self.n_jobs)):
                     try:
                         evaluate_candidates(candidates[part])
@@ -76,14 +76,15 @@ class SearchByEra(GridSearchCV):
                         # It refuses a part of which all fits fail: all others are one
                         # part, with the last one in which some did not.
                         tried, out = self._so_far or ([], [])
-                        del out[len(out) // len(tried or [1]) * known :], tried[known:]
-                        evaluate_candidates(candidates[known:])
+                        n_out = len(out) // len(tried or [1]) * n_known
+                        del out[n_out:], tried[n_known:]
+                        evaluate_candidates(candidates[n_known:])
                         part = slice(part.start, n)
                     last = candidates[part][-1] or "the plain model"
                     progress.step(part.stop - part.start, f"last {last}")
                     if part.stop == n:
                         break
-                    known = part.start
+                    n_known = part.start
         finally:
             self.verbose = verbose
 

@@ -281,7 +281,7 @@ def test_what_stops_it_before_a_download(program):
 
 
 @pytest.mark.parametrize(("changes", "said"), [
-    ({"fnc_feature_set": '"smll"'}, "no feature set 'smll'; did you mean 'small'"),
+    ({"fnc_feature_set": '"sma"'}, "no feature set 'sma'; did you mean 'small'"),
     ({"neutralize_proportion": "0.5", "neutralize_feature_set": '"x"'}, "set 'x'; use"),
 ])  # fmt: skip
 def test_sets_of_features_are_checked_first(program, changes, said):
