@@ -68,7 +68,7 @@ def sampling_error(
     ]
     if all(x is not None for x in added):
         error = float(np.linalg.norm(added[-1] - sum(added[:-1])))
-        return _unless_0(error, found, metric)
+        return _unless_0(error, found, _size_of_terms(metric, rows.y, params))
     order, draw, drawn = rows.order(), check_random_state(random_state), []
     for _ in range(n_resamples):
         try:
@@ -79,17 +79,28 @@ def sampling_error(
     known = np.array(drawn)[np.isfinite(drawn)]
     if known.size < 2:
         return np.nan
-    return _unless_0(float(known.std(ddof=1) * np.sqrt(n / (n - 1))), found, metric)
+    error = float(known.std(ddof=1) * np.sqrt(n / (n - 1)))
+    return _unless_0(error, found, _size_of_terms(metric, rows.y, params))
 
 
-def _unless_0(error: float, found: list[Any], metric: Metric) -> float:
+def _unless_0(error: float, found: list[Any], size_of_terms: float) -> float:
     """Return the error; NaN if a single score, such as an area of 1, has the error 0:
     rows that all score alike do not show how much other rows would differ.
     """
-    # Scores have no unit: near 0, those such as 1 - a / b are off by rounding of 1.
-    least = 1.0 if metric_name(metric).endswith("_score") else 0.0
-    is_0 = len(found) == 1 and error <= 1e-12 * max(least, abs(found[0]))
+    is_0 = len(found) == 1 and error <= 1e-12 * max(size_of_terms, abs(found[0]))
     return np.nan if is_0 else error
+
+
+def _size_of_terms(metric: Metric, y: Any, params: Any) -> float:
+    """Return the size of terms, such as those of 1 - a / b, whose rounding is left of a
+    score near 0; 0 for losses that are differences of y and the prediction.
+    """
+    name, given = metric_name(metric), getattr(metric, "keywords", {}) | params
+    if name.endswith("_score"):
+        return 1.0
+    powers = {"mean_poisson_deviance": 1, "mean_gamma_deviance": 2}
+    power = powers.get(name, given.get("power", 0))
+    return float(np.mean(np.abs(y)) ** (2 - power)) if power else 0.0
 
 
 def errors_by_era(
@@ -115,7 +126,8 @@ def errors_by_era(
                 mean, added = mean_of_rows(moved[rows[w > 0]], w[w > 0])
             known = [mean] * len(predictions)
             error = float(np.linalg.norm(added))
-            return _unless_0(error, known, metric) if np.isfinite(mean) else np.nan
+            size = _size_of_terms(metric, y, params)
+            return _unless_0(error, known, size) if np.isfinite(mean) else np.nan
         own = [_safe_indexing(x, rows) for x in predictions]
         of_era = Rows(y, own, sample_weight, by_row)
         with warnings.catch_warnings():
