@@ -241,7 +241,7 @@ def choose(columns):
         PLAIN, test_eras=[5], param_name="feature_penalty", param_range=[{1: 1.0}],
         **rows,
     ),
-], ids=str)  # fmt: skip
+])  # fmt: skip
 def test_places_of_columns_that_eras_move_are_refused(use):
     rng = np.random.default_rng(0)
     X = pd.DataFrame(rng.normal(size=(60, 2)), columns=["a", "b"])
