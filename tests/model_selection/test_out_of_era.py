@@ -61,7 +61,7 @@ class Failing(ClassifierMixin, BaseEstimator):
                          cv=GroupKFold(2)).fit(X, y, eras=eras),
      "^The fit fails in fold 1 of 2, to eras .*: no$"),
     slow(lambda: AutoEraRegressor(poisson).fit(X, counts, eras=eras),
-         r"sum\(y\) > 0.*\(in fold 1 of 5, to eras 0, "),
+         r"sum\(y\) > 0.*\(in fold 1 of 3, to eras 0, "),
 ])  # fmt: skip
 def test_errors_name_the_fold_and_its_eras(call, where):
     with pytest.raises(ValueError, match=where):
@@ -75,7 +75,7 @@ def test_errors_name_the_fold_and_its_eras(call, where):
 def test_errors_of_one_text_keep_their_type(error, n_jobs):
     model = EraCalibratedClassifier(Failing(error), n_jobs=n_jobs)
     kind = type(error) if len(error.args) == 1 else ValueError
-    with pytest.raises(kind, match="fold 1 of 5") as caught:
+    with pytest.raises(kind, match=r"fold \d of 5") as caught:
         model.fit(X, eras % 2, eras=eras)
     assert type(pickle.loads(pickle.dumps(caught.value))) is kind
 

@@ -538,7 +538,8 @@ def test_columns_that_begin_later_are_one_warning(search):
         search.fit(X, y, eras=eras)
     (warning,) = (x for x in caught if "have no value" in str(x.message))
     assert warning.filename == __file__
-    assert np.isfinite(search.era_scores_).all()
+    # Members of an average that are dropped have no scores in all folds.
+    assert np.isfinite(search.era_scores_[[0, -1]]).all()
     predicted = search.predict(X)
     assert np.isfinite(predicted).all()
     unknown = X.assign(kind=pd.Categorical(["unknown"] * y.size))
