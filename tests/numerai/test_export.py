@@ -228,7 +228,7 @@ def test_the_check(blends, exported, tmp_path, monkeypatch, live):
     (_Call(os._exit, 3), r"crashed .* \(exit status 3: no output"),
     slow(_public("builtins:no_such"), "cannot read .* does not help, export"),
     slow(_Call(ctypes.string_at, 0), "SIGSEGV.*status 139, means .*: export"),
-    slow(3, "cannot read .*: TypeError: 3 is not a callable"),
+    slow(3, "the live data: TypeError: 3 is not a callable"),
     # Keys in the environment do not reach the model.
     slow(_Call(os.getenv, "NUMERAI_SECRET_KEY", "nothing"),
          "'nothing' is not a callable"),
