@@ -36,7 +36,7 @@ def compare_candidates(
     return results
 
 
-def best_candidate(results: dict[str, Any], choose_by: str) -> int:
+def best_index(results: dict[str, Any], choose_by: str) -> int:
     """Return the index of the qualifying candidate with the best mean or worst era; 0,
     the plain model, if none qualifies.
     """

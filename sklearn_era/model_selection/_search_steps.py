@@ -30,7 +30,7 @@ from ._out_of_era import (
     groups_for,
     split_eras,
 )
-from ._search_rule import best_candidate, compare_candidates, mean_over_folds
+from ._search_rule import best_index, compare_candidates, mean_over_folds
 from ._search_scores import (
     EraMean,
     ScorerByEra,
@@ -244,7 +244,7 @@ class SearchByEra(GridSearchCV):
                 why += f"{self._lacks(codes)}; merge eras, or pass a scoring that "
                 why += "eras of one class have"
             raise ValueError(f"{who} be fitted and scored in all folds: {why}.")
-        return best_candidate(results, self.choose_by)
+        return best_index(results, self.choose_by)
 
     def _lacks(self, codes: NDArray[Any]) -> str:
         """Return a clause for an error: the classes that some of these eras lack."""

@@ -121,6 +121,7 @@ def train(
     on_progress("reading", 0, len(features))
     found: dict[str, Any] = {"first_era": min(eras), "last_era": max(eras)}
     found |= {"n_eras": len(eras), "n_rows_without_target": n_unlabelled}
+    found["values"] = few_values(plan.files, features, eras)
     if settings.estimator == "auto":
         average = make_average(estimator, settings, len(eras), plan.purge)
         X, y, labels = data.read_rows(plan.files, features, settings.target, eras)
@@ -132,7 +133,6 @@ def train(
         digest = arrays_digest({"X": X.to_numpy(), "y": y, "eras": labels})
         found |= {"n_rows": y.size, "data_fingerprint": digest}
         found["features_with_missing"] = X.columns[X.isna().any()].tolist()
-        found["values"] = few_values(plan.files, features, eras)
         record = asked.model_copy(update=found)
         return store.save_fit(plan.folder, name, average, record)
     dataset = _read_binned(
@@ -146,7 +146,6 @@ def train(
         "n_rows": len(dataset),
         "features_with_missing": [x for x, bins in by_name if (bins == missing).any()],
         "data_fingerprint": fingerprint(dataset),
-        "values": few_values(plan.files, features, eras),
     }
     record = asked.model_copy(update=found)
     due = range(0, estimator.max_iter, settings.checkpoint_every)
