@@ -13,7 +13,7 @@ from sklearn.utils import check_random_state, column_or_1d
 from sklearn.utils._openmp_helpers import _openmp_effective_n_threads
 from sklearn.utils.validation import _get_feature_names, check_consistent_length
 
-from ..._era_columns import take_era_column
+from ..._era_columns import names_columns, take_era_column
 from ..._era_labels import missing_rows
 from ..._eras import EncodedEras, read_eras
 from ..._scikit_learn import check_categorical_features, check_sample_weight
@@ -56,6 +56,9 @@ class BinnedDataset:
         The weights, read-only.
     feature_names : ndarray of shape (n_features,), dtype=object, or None
         The names of the columns, if all are strings.
+    era_column : str, list of str, or None
+        The columns that eras came from. Models fitted to the data set leave them out of
+        the frames that they predict.
     max_bins : int
         Maximum number of bins of a feature, without the bin of missing values.
     shape : tuple of int
@@ -88,6 +91,7 @@ class BinnedDataset:
     eras: EncodedEras | None
     sample_weight: NDArray[np.float64] | None
     feature_names: NDArray[Any] | None
+    era_column: str | list[str] | None = None
 
     def __post_init__(self) -> None:
         """Make the arrays read-only, since many fits share them."""
@@ -107,7 +111,7 @@ class BinnedDataset:
             The rows, which stay unchanged. Only a few columns are converted at a time.
         y : array-like of shape (n_samples,)
             The target, without missing values.
-        eras : array-like of shape (n_samples,) or str, default=None
+        eras : array-like of shape (n_samples,), str or list of str, default=None
             Era of each row, or the name of the column of eras in the data frame X. Rows
             are sorted by era, and within an era in the order of `X`.
         sample_weight : array-like of shape (n_samples,), default=None
@@ -134,6 +138,7 @@ class BinnedDataset:
         mapper = make_bin_mapper(max_bins, random_state)
         if isinstance(X, BinnedDataset):
             raise ValueError("X is a BinnedDataset already: pass it to fit.")
+        era_column: Any = eras if names_columns(eras, X) else None
         X, eras = take_era_column(X, eras)
         if check_categorical_features(X, "from_dtype") is not None:
             raise ValueError(
@@ -162,6 +167,7 @@ class BinnedDataset:
         return cls(
             X_binned=X_binned, bin_mapper=mapper, y=y, eras=encoded,
             sample_weight=sample_weight, feature_names=feature_names,
+            era_column=era_column,
         )  # fmt: skip
 
     @classmethod
@@ -246,6 +252,7 @@ class BinnedDataset:
         return cls(
             X_binned=X_binned, bin_mapper=mapper, y=y, eras=encoded,
             sample_weight=weights, feature_names=np.array(names, dtype=object),
+            era_column=None if era in names else era,
         )  # fmt: skip
 
     @property

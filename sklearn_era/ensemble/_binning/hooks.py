@@ -53,6 +53,7 @@ class BinningMixin(gradient_boosting.BaseHistGradientBoosting):
     """
 
     _bin_mapper: Any
+    _era_column: Any
     _preprocessor: Any
     is_categorical_: Any
     categorical_features: Any
@@ -168,6 +169,8 @@ class BinningMixin(gradient_boosting.BaseHistGradientBoosting):
         self.__dict__.pop("feature_names_in_", None)
         if X.feature_names is not None:
             self.feature_names_in_ = X.feature_names.copy()
+        if X.era_column is not None:
+            self._era_column = X.era_column
 
     def _check_categories(self) -> list[NDArray[np.float64] | None]:
         """Return the codes of each column's categories, or None for numbers. Unlike

@@ -136,6 +136,25 @@ def test_data_frames_and_lists():
     assert not hasattr(one, "feature_names_in_")
 
 
+@on_grid("source model", ["arrays", "parquet"], [Regressor, EraForestRegressor])
+def test_models_leave_the_column_of_eras_out_of_a_frame(source, model, tmp_path):
+    rng = np.random.default_rng(0)
+    features = {f"f{i}": rng.normal(size=200) for i in range(3)}
+    frame = pd.DataFrame({"f2": features.pop("f2"), "week": np.arange(200) // 10})
+    frame = frame.assign(**features)
+    y = frame["f0"] + rng.normal(size=200)
+    if source == "arrays":
+        dataset = BinnedDataset.from_arrays(frame, y, eras="week")
+    else:
+        frame.assign(y=y).to_parquet(tmp_path / "a.parquet")
+        dataset = BinnedDataset.from_parquet(tmp_path, target="y", era="week")
+    fitted = model().fit(dataset)
+    rest = frame.drop(columns="week")
+    assert_array_equal(fitted.predict(frame), fitted.predict(rest))
+    with pytest.raises(ValueError, match="(?s)feature names should match.*week"):
+        fitted.fit(BinnedDataset.from_arrays(rest, y)).predict(frame)
+
+
 @on_grid("scoring validation_eras", ["loss", None], ["last", "random", None])
 def test_early_stopping_holds_rows_out_of_the_bins(validation_eras, scoring):
     X, y, weights, eras = make_data()
