@@ -77,14 +77,16 @@ def _by_earlier_eras(
         mean = cells.sums[i] / cells.n
         for start, stop, noise, between, of_effects in _variances(cells, i):
             rows = np.flatnonzero((start <= eras) & (eras < stop))
-            shrinkage = 1 / of_effects if of_effects > 0 else np.inf
             p = _precisions(cells.n, noise, between, of_effects)
-            if smooth != "auto":
-                p, between, shrinkage = cells.n, 0.0, smooth
             precision, product = total(p, rows), total(p * mean, rows)
             own = _ratio(product, precision)
-            effect[rows, i] = own * _ratio(precision, precision + shrinkage)
             spread = np.maximum(total(p * mean**2, rows) - own * product, 0.0)
+            if smooth == "auto":
+                shrinkage = 1 / of_effects if of_effects > 0 else np.inf
+            else:
+                shrinkage, precision = smooth, total(cells.n, rows)
+                own = _ratio(total(cells.sums[i], rows), precision)
+            effect[rows, i] = own * _ratio(precision, precision + shrinkage)
             n_own = np.maximum(last[rows] - first[rows] - 1, 0)
             share = (spread + _PRIOR_ERAS) / (n_own + _PRIOR_ERAS)
             variation[rows, i] = np.sqrt(between * share)

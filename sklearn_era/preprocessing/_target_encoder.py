@@ -76,7 +76,8 @@ class EraTargetEncoder(TransformerMixin, BaseEstimator):
     variation : bool, default=False
         Whether to add a column with each category's own s, the root of
         ``s² (D + 4) / (m + 3)`` with ``D = sum_e p_e (d_e - d)²``: m is its number of
-        eras, d the mean of d_e by weights p_e.
+        eras, d the mean of d_e by weights p_e, which are the ones of 'auto' also if
+        `smooth` is a number.
     count : bool, default=False
         Whether to add a column with the number of rows of each category.
     relative : list, default=()
