@@ -39,10 +39,11 @@ from ..model_selection._times_and_groups import steps_of
 from ._candidates import FIRST, PLAIN, make_members, uses_eras
 from ._categories import Columns, beside, columns_of, encode
 from ._docstring import DOC
+from ._fallback import keep
 from ._member_search import PlainModelError, Rows, Search, at_stage, fit_members
 from ._row_losses import Loss, check_size, loss_of
 from ._update import TakesInEras
-from ._weights import LeftOut, diverging, keep, promising
+from ._weights import LeftOut, diverging, promising
 
 _OF_SEARCH = ("era_order", "cv", "n_jobs", "verbose", "horizon", "group")
 

@@ -28,8 +28,6 @@ _LEAST_WEIGHT = 0.02
 _ERRORS = (1.0, 3.0)
 # A member whose loss is so many times that of another, or of a constant, diverges.
 _DIVERGES = 100.0
-# Of paired differences of rows left out, to leave the plain model.
-_ERRORS_OF_ROWS = 2.0
 
 Array = NDArray[np.float64]
 
@@ -118,8 +116,10 @@ def weigh(
     of_rows = {name: rows.losses(name, loss) for name in rows.predicted}
     best = {name: int(losses.argmin()) for name, losses in of_eras.items()}
     best_of_rows = {name: int(losses.argmin()) for name, losses in of_rows.items()}
-    mean = _average(eras, best, loss) @ _at(eras, best)
-    mean_of_rows = _average(rows, best_of_rows, loss) @ _at(eras, best_of_rows)
+    mean = _average(eras, best, loss) @ predictions_at(eras, best)
+    mean_of_rows = _average(rows, best_of_rows, loss) @ predictions_at(
+        eras, best_of_rows
+    )
     if share is None:
         gains = loss(eras.y, mean_of_rows) - loss(eras.y, mean)
         share = _share(eras, gains, are_ordered)
@@ -134,49 +134,7 @@ def weigh(
     weights /= weights.sum()
     stages = {name: eras.stages[name][best[name]] for name in names}
     by_name = dict(zip(names, weights.tolist(), strict=True))
-    return Weighted(stages, by_name, _at(eras, best))
-
-
-def keep(
-    eras: LeftOut, rows: LeftOut, loss: Loss, are_ordered: bool = False
-) -> tuple[Weighted, Array]:
-    """Return the members to keep, and the predictions of an average in eras left out:
-    all members if they gain there; else those by folds of rows, if they gain in rows
-    beyond doubt; else the plain model, with the predictions of all.
-    """
-
-    def average_of(weighted: Weighted) -> tuple[Array, Array]:
-        average = np.array(list(weighted.weights.values())) @ weighted.predicted
-        gain = loss(eras.y, eras.predicted[PLAIN][-1]) - loss(eras.y, average)
-        return average, gain
-
-    found = weigh(eras, rows, loss, are_ordered)
-    average, gains = average_of(found)
-    gain_of_eras, error_of_eras = eras.gain_and_error(gains, are_ordered)
-    if gain_of_eras > error_of_eras or PLAIN in diverging(eras, loss):
-        return found, average
-    # With few eras this error is large, where thousands of rows leave no doubt; but not
-    # rows of folds of eras, as rows of an era resemble each other.
-    if rows is not eras:
-        of_rows = weigh(eras, rows, loss, are_ordered, share=0.0)
-        other, gains = average_of(of_rows)
-        names = [name for name, weight in of_rows.weights.items() if weight > 0]
-        best = {name: int(rows.losses(name, loss).argmin()) for name in names}
-        shares = np.array([of_rows.weights[name] for name in names])
-        plain = loss(rows.y, rows.predicted[PLAIN][-1])
-        gain = plain - loss(rows.y, shares @ _at(rows, best))
-        mean = rows.weights @ gain
-        error = float(np.sqrt(rows.weights**2 @ (gain - mean) ** 2))
-        if eras.groups is not None:  # rows are of later times
-            error = error_of_mean(rows.by_era(gain), are_ordered)
-        of_eras = mean_and_error(eras.by_era(gains))[0]
-        if mean > _ERRORS_OF_ROWS * error and of_eras > 0:
-            return of_rows, other
-    predicted = found.predicted.copy()
-    predicted[0] = eras.predicted[PLAIN][-1]
-    weights = dict.fromkeys(found.weights, 0.0) | {PLAIN: 1.0}
-    stages = found.stages | {PLAIN: eras.stages[PLAIN][-1]}
-    return Weighted(stages, weights, predicted), average
+    return Weighted(stages, by_name, predictions_at(eras, best))
 
 
 def promising(left_out: LeftOut, loss: Loss, n_kept: int | None = None) -> list[str]:
@@ -253,7 +211,7 @@ def _relative(losses: Array) -> Array:
     return (losses - losses.min()) / (losses.min() or 1.0)
 
 
-def _at(left_out: LeftOut, stages: dict[str, int]) -> Array:
+def predictions_at(left_out: LeftOut, stages: dict[str, int]) -> Array:
     return np.array([left_out.predicted[name][i] for name, i in stages.items()])
 
 
@@ -262,7 +220,7 @@ def _average(left_out: LeftOut, stages: dict[str, int], loss: Loss) -> Array:
     depend on chance, and of equal weights for the best members, which are hardly ever
     bad. A member is among the best if within a standard error of the first.
     """
-    predicted = _at(left_out, stages)
+    predicted = predictions_at(left_out, stages)
     of_eras = left_out.by_era(loss(left_out.y, predicted))
     losses = loss(left_out.y, predicted) @ left_out.weights
     first, *others = np.argsort(losses, kind="stable")[:_N_BEST]

@@ -5,6 +5,7 @@
 - ``_info``: the description of a model file;
 - ``_tables``: tables and estimators of ``fit`` and ``predict``; ``_fit_input``: the
   rows of ``fit``; ``_scores``: lines on an average's weights and on held-out data;
+- ``_exit_codes``: exceptions as one sentence and an exit code;
 - ``_ui``: options, errors, progress and tables on the terminal.
 """
 

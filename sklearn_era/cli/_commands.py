@@ -8,15 +8,12 @@ import typer
 import typer.core
 
 from sklearn_era import __version__
-from sklearn_era._optional import MissingPackageError
 from sklearn_era.cli import _ui
 from sklearn_era.cli._demo import demo
+from sklearn_era.cli._exit_codes import PlainErrors
 from sklearn_era.cli._numerai import numerai
 from sklearn_era.cli._ui import SEED, InputError, argument, check_known, count, option
-from sklearn_era.numerai.errors import NumeraiError
 
-# The exception of typer for invalid arguments, which it does not export.
-_UsageError: Any = typer.BadParameter.__base__
 _VERSION = typer.Option("--version", help="Print the version and exit.")
 _Text = str | None
 _Names = list[str] | None
@@ -43,40 +40,9 @@ _LINES = "Print a line per iteration, or per member of auto."
 _VERBOSE = typer.Option("--verbose", "-v", help=_LINES)
 
 
-class _PlainErrors(typer.core.TyperGroup):
-    """A group of commands whose errors are printed as one sentence."""
-
-    def invoke(self, ctx: Any) -> Any:
-        def told(message: Any) -> str:
-            command = self.commands.get(ctx.invoked_subcommand, self)
-            return _ui.name_options(_ui.one_sentence(message), command)
-
-        try:
-            with _ui.warnings_printed(told):
-                return super().invoke(ctx)
-        except (MissingPackageError, NumeraiError) as error:
-            message, code = told(error), getattr(error, "exit_code", 1)
-        except _UsageError as error:
-            message, code = _ui.one_sentence(error.format_message()).rstrip("."), 2
-            if error.ctx is None or "Usage:" in message:
-                # A group without a command shows its help, which is not an error.
-                raise
-            message += f"; see '{error.ctx.command_path} --help'."
-        except MemoryError:
-            message, code = "Out of memory: use fewer features or eras.", 1
-        except KeyboardInterrupt:
-            if ctx.invoked_subcommand != "numerai":
-                raise
-            text = "Interrupted. Run the command again to resume"
-            typer.echo(f"{text}, without --restart or --retrain.", err=True)
-            raise typer.Exit(130) from None
-        _ui.echo(f"Error: {message}", err=True)
-        raise typer.Exit(code)
-
-
 app = typer.Typer(
     name="sklearn-era",
-    cls=_PlainErrors,
+    cls=PlainErrors,
     no_args_is_help=True,
     # Plain help: nothing is cut off in a narrow terminal.
     rich_markup_mode=None,

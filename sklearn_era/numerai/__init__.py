@@ -5,6 +5,7 @@ Modules in the order of the work:
 - ``config``: ``numerai.toml``;
 - ``http``, ``api``: the client of Numerai's API;
 - ``download``, ``data``: Numerai's files, their eras, and files of predictions;
+- ``out_of_date``: differences by which a fit has to be trained again;
 - ``training``, ``store``: fits, blends of them, and live predictions; ``submit``: the
   upload;
 - ``validation``, ``score_table``, ``report``, with ``metrics`` over ``rows_by_era``:

@@ -7,7 +7,6 @@ training had, are refused.
 
 import json
 import platform
-import re
 import shutil
 import sys
 from collections.abc import Sequence
@@ -23,7 +22,6 @@ from pydantic import Field, field_validator
 
 from sklearn_era._files import make_folder, put_in_place
 from sklearn_era._warnings import listed
-from sklearn_era.ensemble import HistGradientBoostingRegressor as Regressor
 from sklearn_era.model_files import ModelFileError, load_model, save_model
 from sklearn_era.numerai import data
 from sklearn_era.numerai.config import Model
@@ -33,12 +31,7 @@ from sklearn_era.numerai.metrics import gaussianize, neutralize_ranks, rank_norm
 
 DECIMALS = 12  # sums that differ by rounding only are ties on every machine
 _LARGEST_VALUE = 4  # of Numerai's features
-_FREE_PARAMETERS = ("n_jobs", "warm_start", "verbose")  # without influence on trees
 _ADVICE = "Restore it from a backup, or delete it to train again."
-# Fields of the request, and of the rows that the files had.
-_ASKED = {"target", "version", "every_nth_era", "era_offset", "era_groups"}
-_ASKED |= {"estimator", "time_budget", "purge_of_folds"}
-_FOUND = {"first_era", "last_era", "n_eras", "n_rows"}
 
 
 class ModelRecord(Record):
@@ -146,43 +139,6 @@ def read_record(folder: Path, name: str) -> ModelRecord:
         text = "run 'sklearn-era numerai train'"
         raise NoModelError(f"{folder} has no fit {name!r}: {text}.")
     return record
-
-
-def differences(was: ModelRecord, now: ModelRecord) -> list[str]:
-    """Return in words the differences in settings and data that change the trees."""
-    # Rows are compared if the data of both were read, else the requests.
-    both_read = bool(was.data_fingerprint and now.data_fingerprint)
-    old, new = _traits(was, both_read), _traits(now, both_read)
-    if was.features != now.features:
-        old["feature_set"], new["feature_set"] = was.feature_set, now.feature_set
-    changed = [name for name in old | new if old.get(name) != new.get(name)]
-    found = [f"{x} changed from {old.get(x)!r} to {new.get(x)!r}" for x in changed]
-    if was.features != now.features and was.feature_set == now.feature_set:
-        before, after = {*was.features}, {*now.features}
-        counts = ((before - after, "removed"), (after - before, "added"))
-        changes = [f"{len(x)} {how} (first: {min(x)})" for x, how in counts if x]
-        text = ", ".join(changes) or "their order differs"
-        found.append(f"features changed: {text}")
-    if both_read and not found and was.data_fingerprint != now.data_fingerprint:
-        found.append("the values in these rows changed")
-    if not both_read and was.source != now.source:
-        found.append("its files, or the rows of the model, may have changed")
-    return found
-
-
-def _traits(record: ModelRecord, is_read: bool) -> dict[str, Any]:
-    """Return by name the settings, and if `is_read` the rows, that determine trees."""
-    # Parameters that were not set have their defaults.
-    default = Regressor(early_stopping=False, random_state=record.random_state)
-    parameters = default.get_params() | record.parameters
-    traits = {k: v for k, v in parameters.items() if k not in _FREE_PARAMETERS}
-    traits |= record.model_dump(include=_ASKED | (_FOUND if is_read else set()))
-    if not is_read:
-        first, last = (bound or "" for bound in record.era_bounds)
-        # Without the round of their download, and in any order.
-        files = sorted(re.sub(r"(_\d+)?\.parquet$", "", file) for file in record.files)
-        traits |= {"first_era": first, "last_era": last, "files": files}
-    return traits
 
 
 @dataclass(frozen=True)

@@ -37,6 +37,7 @@ from sklearn_era.numerai import data, store
 from sklearn_era.numerai.config import TrainSection, check_keys
 from sklearn_era.numerai.errors import ConfigError, DataError, NoModelError, warn
 from sklearn_era.numerai.files import Record, arrays_digest, file_sha256
+from sklearn_era.numerai.out_of_date import differences
 
 _DOCUMENT = "checkpoint.json"
 
@@ -94,13 +95,13 @@ class FitPlan:
         wanted = self.record()
         with suppress(DataError):  # training warns of it
             checkpoint = read_checkpoint(self.folder / f"checkpoint-{self.name}")
-            if checkpoint is not None and not store.differences(checkpoint.fit, wanted):
+            if checkpoint is not None and not differences(checkpoint.fit, wanted):
                 return f"interrupted training resumes after tree {checkpoint.n_trees:,}"
         try:
             trained = store.read_record(self.folder, self.name)
         except NoModelError:
             return "not trained yet"
-        return "; ".join(store.differences(trained, wanted)) or None
+        return "; ".join(differences(trained, wanted)) or None
 
 
 def train(
@@ -319,7 +320,7 @@ class Checkpoints:
             checkpoint = read_checkpoint(self.folder)
             if checkpoint is None:
                 return estimator
-            different = store.differences(checkpoint.fit, self.fit)
+            different = differences(checkpoint.fit, self.fit)
             reason = f"it belongs to another fit: {'; '.join(different)}"
             if not different:
                 path = self.folder / checkpoint.file

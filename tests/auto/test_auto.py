@@ -32,10 +32,11 @@ from sklearn_era.auto import AutoEraClassifier, AutoEraRegressor, _member_search
 from sklearn_era.auto import _estimator as estimators
 from sklearn_era.auto._candidates import make_members, uses_eras
 from sklearn_era.auto._categories import columns_of
+from sklearn_era.auto._fallback import keep
 from sklearn_era.auto._linear import LinearRegressor
 from sklearn_era.auto._member_search import Rows
 from sklearn_era.auto._row_losses import loss_of
-from sklearn_era.auto._weights import LeftOut, keep, promising, update_weights, weigh
+from sklearn_era.auto._weights import LeftOut, promising, update_weights, weigh
 from sklearn_era.ensemble import HistGradientBoostingClassifier as Classifier
 from sklearn_era.ensemble import HistGradientBoostingRegressor as Regressor
 from sklearn_era.inspection import shap_values

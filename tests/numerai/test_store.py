@@ -19,7 +19,8 @@ from sklearn_era.ensemble import HistGradientBoostingRegressor as Regressor
 from sklearn_era.numerai import store
 from sklearn_era.numerai.errors import BusyError, DataError, NoModelError
 from sklearn_era.numerai.files import Record, lock, replacing, write_json, write_whole
-from sklearn_era.numerai.store import differences, load_fit, read_record, save_fit
+from sklearn_era.numerai.out_of_date import differences
+from sklearn_era.numerai.store import load_fit, read_record, save_fit
 
 X = np.random.default_rng(1).integers(0, 5, size=(50, 2))
 RECORD = store.ModelRecord(

@@ -10,7 +10,8 @@ from ..._era_labels import find
 from ..._eras import Array, EncodedEras
 from ...effects import Intercepts, intercepts_of
 from .._exchange import ALONE, Exchange
-from .era_values import eras_with_weight, shrink, values_of_eras
+from .empirical_bayes import shrink
+from .era_values import eras_with_weight, values_of_eras
 from .group_intercepts import GroupIntercepts
 from .level_forecast import follow_levels, forecast_levels
 

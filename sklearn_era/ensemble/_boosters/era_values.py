@@ -1,4 +1,4 @@
-"""The values of eras: Newton steps of their intercepts, variances and shrinkage."""
+"""Newton steps of the intercepts of eras, and the variances of these steps."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,7 +12,7 @@ from sklearn.utils._openmp_helpers import _openmp_effective_n_threads
 
 from ..._eras import Array, EncodedEras
 from .._exchange import ALONE, Exchange
-from .leaf_shrinkage import cell_values, empirical_bayes_factors
+from .empirical_bayes import cell_values
 
 # Losses whose gradients have the variance of their hessians.
 _OF_KNOWN_VARIANCE = (HalfBinomialLoss, HalfMultinomialLoss, HalfPoissonLoss)
@@ -26,7 +26,7 @@ def values_of_eras(
     """Return an array (2, n_eras, n_outputs): the intercepts after a Newton step,
     ``b_j - G_j / H_j``, and their variances ``s2 / H_j``, NaN for eras without weight.
 
-    s2 is the variance of rows within eras; see `leaf_shrinkage`. For a loss without a
+    s2 is the variance of rows within eras; see `cell_values`. For a loss without a
     useful hessian, the step is a line search by residuals, and s2 is the variance of
     the asymmetric Laplace law whose likelihood is the loss: ``m^2 / mean(g^2)``, with m
     the mean loss and g the gradients. Trees fit their own rows, which makes s2 too
@@ -69,18 +69,6 @@ def values_of_eras(
 def eras_with_weight(series: Array) -> NDArray[np.bool_]:
     """Return whether each era has weight, by the result of `values_of_eras`."""
     return ~np.isnan(series[1]).all(axis=1)
-
-
-def shrink(series: Array) -> Array:
-    """Return the values of eras in `series`, shrunk towards 0 as leaves' values are."""
-    values, variances = series
-    shrunk = np.zeros(values.shape)
-    is_known = ~np.isnan(variances)
-    for k in np.flatnonzero(is_known.any(axis=0)):  # none in a fit that diverges
-        known = is_known[:, k]
-        factors = empirical_bayes_factors(values[known, k], variances[known, k])
-        shrunk[known, k] = factors * values[known, k]
-    return shrunk
 
 
 def _line_search(

@@ -9,7 +9,8 @@ from sklearn.base import BaseEstimator
 from ..._era_labels import find, join
 from ..._eras import Array, EncodedEras
 from .._fit_state import HeldOut
-from .era_values import shrink, values_of_eras
+from .empirical_bayes import shrink
+from .era_values import values_of_eras
 
 # Trees come first, until they have left this share of what they can explain, so that
 # they learn columns that are constant within groups, on which new groups depend.

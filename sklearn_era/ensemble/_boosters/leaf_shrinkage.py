@@ -1,24 +1,16 @@
 """Shrinkage of a leaf's value, by how much it differs between eras.
 
 A leaf has a value ``v_j = -G_j / H_j`` in each of its eras, and ``v = -G / H`` over all
-of them. The variance of ``v_j`` within eras is ``s2 / H_j``, where ``s2`` is pooled
-over the n rows of the tree in c cells of leaves and eras,
-
-    s2 = sum_i (g_i + h_i v_j)^2 / H n / (n - c),
-
-in which no row with a hessian of almost 0 counts for more than others. The variance
-between eras is estimated by moments [1]_,
+of them. The variance of ``v_j`` within eras is ``s2 / H_j`` (see `cell_values`), with
+c cells of leaves and eras. The variance between eras is estimated by moments [1]_,
 
     tau2 = max(0, (sum_j H_j (v_j - v)^2 - (m - 1) s2) / (H - sum_j H_j^2 / H)),
 
-and the variance of ``v`` is ``sum_j (H_j / H)^2 tau2 + s2 / H``. True values
-are assumed to vary about 0 with variance A, estimated from the tree's own leaves; their
-best estimate is ``A / (A + variance)`` times ``v``: the empirical Bayes factor [2]_.
+and the variance of ``v`` is ``sum_j (H_j / H)^2 tau2 + s2 / H``. The empirical Bayes
+factor (see `empirical_bayes`) is that of the tree's own leaves.
 
 .. [1] R. DerSimonian, N. Laird (1986), Meta-analysis in clinical trials. Controlled
    Clinical Trials 7, 177-188; their weights w_j are our H_j / s2.
-.. [2] B. Efron, C. Morris (1975), Data analysis using Stein's estimator and its
-   generalizations. Journal of the American Statistical Association 70, 311-319.
 """
 
 from typing import Any
@@ -29,41 +21,7 @@ from sklearn.base import BaseEstimator
 
 from ..._eras import Array
 from .._exchange import ALONE, Exchange
-
-
-def cell_values(
-    cells: NDArray[np.integer], n_cells: int, gradients: NDArray[np.floating],
-    hessians: NDArray[np.floating], exchange: Exchange = ALONE,
-) -> tuple[Array, Array, float]:  # fmt: skip
-    """Return ``-G / H`` and H of each cell (a set of rows), and s2, by which a cell's
-    ``-G / H`` has the variance ``s2 / H`` within cells.
-    """
-    has_weight = hessians > 0
-    G, H = np.empty((2, n_cells))
-    G[:] = np.bincount(cells, gradients, n_cells)
-    H[:] = np.bincount(cells, hessians, n_cells)
-    # Of rows that are all fitted exactly, neither values nor variances overflow.
-    H[H > 0] = np.maximum(H[H > 0], np.finfo(np.float32).tiny)
-    values = np.divide(-G, H, out=np.zeros(n_cells), where=H > 0)
-    # No product by BLAS: its threads would spin beside OpenMP's until the next tree,
-    # and their number would change the last digit.
-    squares = np.sum((gradients + hessians * values[cells]) ** 2)
-    n_rows, n_filled, total, squares = exchange.sum_of(
-        has_weight.sum(), (H > 0).sum(), H.sum(), squares
-    )
-    mean = total / n_rows if n_rows else 1.0
-    return values, H, squares / (max(n_rows - n_filled, 1) * (mean or 1.0))
-
-
-def empirical_bayes_factors(
-    values: Array, variances: Array, weights: Array | None = None
-) -> Array:
-    """Return ``A / (A + variance)`` for each value, where ``A = max(0, mean(v^2 -
-    variance))`` is the (weighted) variance of values about 0, less their noise.
-    """
-    prior = max(0.0, np.average(values**2 - variances, weights=weights))
-    total = prior + variances
-    return np.divide(prior, total, out=np.ones(total.shape), where=total > 0)
+from .empirical_bayes import cell_values, empirical_bayes_factors
 
 
 def leaf_factors(

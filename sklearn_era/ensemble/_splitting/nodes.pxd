@@ -1,7 +1,7 @@
 # A tree being grown, its nodes and their splits, pooled.
 
 from libc.stdint cimport uint8_t
-from .._arrays cimport BITSET_DTYPE_C, G_H_DTYPE_C, NO_CST, X_BINNED_DTYPE_C
+from .._arrays cimport BITSET_DTYPE_C, G_H_DTYPE_C, X_BINNED_DTYPE_C
 
 from .._criteria.criterion cimport split_rank
 from .._criteria.formulas cimport bounded, node_loss, node_value
@@ -221,19 +221,3 @@ cdef struct grown_node:
     # Lists of numbers of nodes, by place: the heap of those with a split; those taken
     # out of it; leaves.
     int waiting, popped, leaf
-
-
-cdef inline void set_bounds(
-    const tree_data * tree, const grown_node * node,
-    grown_node * left, grown_node * right,  # OUT
-) noexcept:
-    """If a monotonic constraint orders two children, bound the values below them by the
-    mean of the children's values.
-    """
-    cdef:
-        signed char order = tree.monotonic_cst[node.choice.split.feature_idx]
-        double middle = (left.node.value + right.node.value) / 2
-    if order > NO_CST:
-        left.node.pooled.upper_bound = right.node.pooled.lower_bound = middle
-    elif order < NO_CST:
-        left.node.pooled.lower_bound = right.node.pooled.upper_bound = middle

@@ -15,10 +15,9 @@ from types import SimpleNamespace
 import numpy as np
 
 from .grown_tree cimport ROWS_OF_ADDITION, GrownTree
+from .monotonic cimport set_bounds
 from .node_features cimport NodeFeatures
-from .nodes cimport (
-    feature_split, grown_node, make_children, set_bounds, set_sums,
-)
+from .nodes cimport feature_split, grown_node, make_children, set_sums
 from .node_queue cimport is_before, move_down, pop, push, take_next
 from .partition cimport part_rows, set_left_bins
 from .rows cimport MAX_BINS

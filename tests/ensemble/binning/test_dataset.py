@@ -151,7 +151,7 @@ def test_models_leave_the_column_of_eras_out_of_a_frame(source, model, tmp_path)
     fitted = model().fit(dataset)
     rest = frame.drop(columns="week")
     assert_array_equal(fitted.predict(frame), fitted.predict(rest))
-    with pytest.raises(ValueError, match="(?s)feature names should match.*week"):
+    with pytest.raises(ValueError, match=r"(?s)feature names should match.*week"):
         fitted.fit(BinnedDataset.from_arrays(rest, y)).predict(frame)
 
 

@@ -21,7 +21,8 @@ from sklearn_era.effects import GroupDRO, Intercepts, Recency
 from sklearn_era.ensemble import BinnedDataset, EraForestRegressor
 from sklearn_era.ensemble import HistGradientBoostingClassifier as Classifier
 from sklearn_era.ensemble import HistGradientBoostingRegressor as Regressor
-from sklearn_era.ensemble._boosters import leaf_shrinkage
+from sklearn_era.ensemble._boosters.empirical_bayes import cell_values
+from sklearn_era.ensemble._boosters.leaf_shrinkage import leaf_factors
 from sklearn_era.interop import to_sklearn
 from sklearn_era.model_files import load_model, save_model
 
@@ -109,12 +110,12 @@ def test_factor_of_a_leaf_is_that_of_the_equations():
     eras[leaves == 3] = 1  # a leaf of one era
     v = leaves - 1.5 + rng.normal(size=300) + (eras - 1) * (leaves == 2)
     h = rng.choice([0.0, 0.5, 2.0], 300)
-    values, H, s2 = leaf_shrinkage.cell_values(leaves * 3 + eras, 12, -v * h, h)
-    factors = leaf_shrinkage.leaf_factors(values.reshape(4, 3), H.reshape(4, 3), s2)
+    values, H, s2 = cell_values(leaves * 3 + eras, 12, -v * h, h)
+    factors = leaf_factors(values.reshape(4, 3), H.reshape(4, 3), s2)
     assert factors == pytest.approx(factors_by_hand(leaves, eras, v, h))
     assert factors.argmin() == 2
     # Without noise within eras or between them, values are believed.
-    exact = leaf_shrinkage.leaf_factors(np.ones((2, 3)), np.ones((2, 3)), 0.0)
+    exact = leaf_factors(np.ones((2, 3)), np.ones((2, 3)), 0.0)
     assert np.array_equal(exact, [1, 1])
 
 

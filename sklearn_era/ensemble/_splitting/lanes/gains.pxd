@@ -10,6 +10,7 @@ from .functions cimport bin_order, node_struct, order_sides, run_up, take_planes
 from ..fixed_points cimport (
     MAX_PLANES, n_words_of, sums_as_doubles, words_as_doubles,
 )
+from ..monotonic cimport breaks_order
 from ..nodes cimport (
     gain_of_sides, pooled_node, side_values, tree_data, values_of_sides,
 )
@@ -185,7 +186,7 @@ cdef inline double gains_of_sides(
             )
             gain = gain_of_sides(node, sides.gradients[first + lane], leaf)
             gain = gain if lighter >= min_weight else -INFINITY
-            if is_monotonic and monotonic_cst * (leaf.right - leaf.left) < 0.0:
+            if is_monotonic and breaks_order(monotonic_cst, leaf):
                 gain = -INFINITY
             sides.gains[first + lane] = gain
             largest[lane] = gain if gain > largest[lane] else largest[lane]
