@@ -1,4 +1,4 @@
-"""Docstrings of the estimators, with scikit-learn's own words, and of predictions."""
+"""Make the docstrings of estimators, from scikit-learn's own, and of predictions."""
 
 import inspect
 from collections.abc import Callable
@@ -58,7 +58,9 @@ Examples
 
 
 def era_docstring(upstream: type) -> str | None:
-    """Return scikit-learn's docstring with additions; None with ``python -OO``."""
+    """Return scikit-learn's docstring with the era parameters added to it. Return None
+    with ``python -OO``, which removes docstrings.
+    """
     if upstream.__doc__ is None:
         return None
     # Without the indentation of the source, which Python 3.13 strips by itself.
@@ -81,8 +83,9 @@ def predicts(
     summary: str, returned: str, kind: str = "", eras: str = "",
     heading: str = "Returns",
 ) -> Callable[[_Method], _Method]:  # fmt: skip
-    """Return a decorator that writes a method's docstring, with the parameter X and, if
-    `kind` (the type of eras) is given, the parameter eras, with the text `eras`.
+    """Return a decorator that writes the docstring of a method that predicts. The
+    docstring lists the parameter X and, if `kind` (the type of eras) is not empty, the
+    parameter eras, which the text `eras` describes.
     """
     underline = "-" * len(heading)
     parameters = """\

@@ -1,4 +1,4 @@
-"""Shrinkage of a leaf's value, by how much it differs between eras.
+"""Shrink the value of a leaf, the more it differs between eras.
 
 A leaf has a value ``v_j = -G_j / H_j`` in each of its eras, and ``v = -G / H`` over all
 of them. The variance of ``v_j`` within eras is ``s2 / H_j``, where ``s2`` is pooled
@@ -35,8 +35,9 @@ def cell_values(
     cells: NDArray[np.integer], n_cells: int, gradients: NDArray[np.floating],
     hessians: NDArray[np.floating], exchange: Exchange = ALONE,
 ) -> tuple[Array, Array, float]:  # fmt: skip
-    """Return ``-G / H`` and H of each cell (a set of rows), and s2, by which a cell's
-    ``-G / H`` has the variance ``s2 / H`` within cells.
+    """Return three results for cells, which are sets of rows: ``-G / H`` of each cell,
+    H of each cell, and s2. The noise of a cell's rows gives its ``-G / H`` the variance
+    ``s2 / H``.
     """
     has_weight = hessians > 0
     G, H = np.empty((2, n_cells))
