@@ -47,9 +47,7 @@ class Tasks:
             )
 
     def end_iteration(self) -> bool:
-        """Keep a snapshot of the estimator if the state of the fit asks for it; return
-        whether a callback or `_follower` stops the fit.
-        """
+        """Keep a snapshot; return whether a callback or `_follower` stops the fit."""
         state = self._estimator._fit_state
         if state.keeps_iterations:
             state.last_whole = Snapshot(self._estimator)

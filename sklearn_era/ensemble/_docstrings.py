@@ -58,9 +58,7 @@ Examples
 
 
 def era_docstring(upstream: type) -> str | None:
-    """Return scikit-learn's docstring with the era parameters added to it. Return None
-    with ``python -OO``, which removes docstrings.
-    """
+    """Return scikit-learn's docstring with additions; None with ``python -OO``."""
     if upstream.__doc__ is None:
         return None
     # Without the indentation of the source, which Python 3.13 strips by itself.

@@ -11,10 +11,9 @@ from numpy.typing import NDArray
 
 
 class Exchange:
-    """Compute sums and maxima over the processes of a fit. This class is for a single
+    """Compute sums and maxima over the processes of a fit; this class is for one
     process. With a subclass for several, all processes call the same methods in the
-    same order, with arrays of the same shape, and get results that are equal bit for
-    bit.
+    same order, with arrays of the same shape, and get bit-identical results.
     """
 
     is_alone = True

@@ -74,9 +74,7 @@ def _checked(penalty: object, feature: str) -> float:
 
 
 def _index_of(key: object, estimator: BaseEstimator) -> int:
-    """Return the index of the column whose name or number is `key`. Raise ValueError if
-    X has no such column.
-    """
+    """Return the index of the column named or numbered `key`; ValueError if none is."""
     n_features = estimator.n_features_in_
     if isinstance(key, Integral) and not isinstance(key, bool):
         column = int(key)

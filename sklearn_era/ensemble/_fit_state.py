@@ -32,9 +32,9 @@ class ScoringEras:
 
     def draw_training_rows(self, seed: int) -> NDArray[np.intp] | None:
         """Draw whole eras at random until they have `N_ROWS_SCORED` rows; return the
-        indices of their rows. Return None, for all rows, if there are no eras or not
-        more rows. If rows were drawn one by one, each era would have few rows, and its
-        score would be noise.
+        indices of these rows. Return None, for all rows, if there are not more rows
+        than this, or no eras. Rows drawn one by one would be too few in each era for a
+        score.
         """
         if self._eras is None or self._eras.codes.size <= N_ROWS_SCORED:
             return None

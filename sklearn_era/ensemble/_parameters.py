@@ -31,8 +31,8 @@ _WITHOUT_ERAS: dict[str, tuple[Any, ...]] = {
 
 
 def uses_of_eras(estimator: BaseEstimator, is_plain_gain: bool) -> dict[str, Any]:
-    """Return a dict whose keys are the parameters that are set to a value that needs
-    eras. The dict maps each parameter to a value that needs none.
+    """Return the parameters whose values need eras, as keys of a dict. The dict maps
+    each parameter to a value that needs no eras.
     """
     uses = {} if is_plain_gain else {"split_criterion": "gain"}
     return uses | {
@@ -115,7 +115,7 @@ def check_weights(estimator: BaseEstimator, sample_weight: Array | None) -> None
 
 
 def check_weight_size(sample_weight: Array) -> float:
-    """Return the largest absolute weight; raise ValueError if it is too large or too
+    """Return the largest absolute weight. Raise ValueError if it is too large or too
     small for single precision.
     """
     largest = float(np.abs(sample_weight).max())
@@ -187,9 +187,7 @@ class ParametersMixin(BaseEstimator):
         return self
 
     def _validate_params(self) -> None:
-        """Check parameters as scikit-learn does when a fit begins; raise
-        InvalidParameterError, with more hints than scikit-learn gives.
-        """
+        """Check parameters as scikit-learn's fit does; add hints to its errors."""
         refuse_removed(self.split_criterion)
         try:
             super()._validate_params()

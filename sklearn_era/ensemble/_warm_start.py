@@ -38,9 +38,7 @@ class PreviousFit(NamedTuple):
         )
 
     def check_same(self, estimator: BaseEstimator) -> None:
-        """Raise ValueError if columns, classes, categories or the loss's link differ
-        from the previous fit.
-        """
+        """Raise ValueError if columns, classes, link or categories have changed."""
         end = "or set warm_start=False."
         kept = "trees that warm_start=True keeps"
         n_features = estimator.n_features_in_
@@ -87,9 +85,7 @@ class PreviousFit(NamedTuple):
             )
 
     def check_same_draws(self, forest: BaseEstimator) -> None:
-        """Raise ValueError if drawing the rows of existing trees again would give other
-        rows than before.
-        """
+        """Raise ValueError if drawing existing trees' rows again gives other rows."""
         if forest._draws != self.draws or not self._has_same_bins(forest):
             raise ValueError(
                 f"oob_score={forest.oob_score!r} draws the rows of the trees that "

@@ -31,8 +31,8 @@ def group_categories(
 
     A row of a rare category gets the bin that suits the category's targets in eras
     other than the row's own, or NaN if the category is in no other era. If a row's own
-    target had a part in the row's bin, trees would fit noise. Warn of columns without a
-    frequent category, or one that is in two eras.
+    target had a part in the row's bin, trees would fit noise. Warn of columns in which
+    no category is frequent, and none is in two eras.
     """
     encoder, is_single = encoder_of(estimator), eras is None or eras.labels.size == 1
     sizes, unknown = numbers_of_categories(encoder), []
@@ -118,9 +118,7 @@ def _limits(n_rows: Array, effects: Array, max_bins: int) -> tuple[Ints, Array]:
 
 
 def _first_axis(targets: Array, codes: Ints, weights: Array) -> Array:
-    """Project targets on the axis along which categories' means differ most; return an
-    array of shape (n_rows,).
-    """
+    """Project targets on the axis along which the means of categories differ most."""
     if targets.shape[1] == 1:
         return targets[:, 0]
     n = np.bincount(codes, weights)

@@ -182,9 +182,8 @@ class BinnedDataset:
         """Bin Parquet files batch by batch, without holding their rows.
 
         Each file is read twice: first for the thresholds, from a sample of the rows if
-        there are more than 200,000, then for the bins. Beside the data set, memory
-        holds some hundred MiB, about 50 bytes per row, and the row groups of a file for
-        64 columns.
+        there are more than 200,000, then for the bins. Memory holds the data set, some
+        hundred MiB, about 50 bytes per row, and 64 columns of a file's row groups.
 
         Parameters
         ----------
@@ -206,8 +205,7 @@ class BinnedDataset:
         random_state : int, RandomState instance or None, default=None
             As in :meth:`from_arrays`.
         drop_missing_target : bool, default=False
-            Whether to drop rows whose target is null or NaN. If False, they raise an
-            error.
+            Whether to drop rows whose target is null or NaN, or else raise an error.
         keep_eras : collection or dict, default=None
             The labels of the eras to keep; by default all. Rows of other eras, and rows
             without a label, are dropped before any check. A dict maps the labels to
@@ -321,9 +319,7 @@ class BinnedDataset:
 
 
 def make_bin_mapper(max_bins: int, random_state: Seed) -> _BinMapper:
-    """Return an unfitted bin mapper, seeded as ``fit`` seeds its own. Raise ValueError
-    if `max_bins` is not an integer from 2 to 255.
-    """
+    """Check `max_bins`; return an unfitted bin mapper, seeded as in ``fit``."""
     if not isinstance(max_bins, Integral) or not 2 <= max_bins <= 255:
         raise ValueError(f"max_bins={max_bins!r} must be an integer from 2 to 255.")
     seed = check_random_state(random_state).randint(np.iinfo(np.uint32).max, dtype="u8")

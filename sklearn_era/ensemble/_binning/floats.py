@@ -50,9 +50,7 @@ class FloatColumns:
         self.names = [*names_of_columns(X)] or [*range(self.shape[1])]
 
     def batch(self, features: range, rows: Rows | None = None) -> list[Floats]:
-        """Return the columns `features` of X as a list. If X is an array and `rows` are
-        given, return only these rows.
-        """
+        """Return the columns `features` of X, at the given `rows` if X is an array."""
         if self._array is None:
             return [self._convert(feature) for feature in features]
         # In blocks of rows that fit the cache, as columns share lines in C order.
@@ -80,9 +78,7 @@ class FloatColumns:
 def fit_float_mapper(
     mapper: _BinMapper, X: Floats, sample_weight: Floats | None, columns: Sequence[Any]
 ) -> None:
-    """Fit a bin mapper to X as its ``fit`` does. Warn of columns that have no value, by
-    their names or numbers in `columns`.
-    """
+    """Fit a bin mapper as its ``fit`` does; warn of any `columns` without a value."""
     drawn, sample_weight = draw_rows(mapper, X.shape[0], sample_weight)
     n_features = X.shape[1]
     known = mapper.known_categories or [None] * n_features

@@ -40,9 +40,7 @@ class DatasetRows(UnbinnedRows):
         return self.shape[0] * self.shape[1]
 
     def bins(self, order: str, n_threads: int) -> NDArray[np.uint8]:
-        """Return the bins of the selected rows. If all rows are selected, return the
-        data set's own matrix, without a copy.
-        """
+        """Return the selected rows' bins. If all are selected, copy nothing."""
         if self.rows is None:
             return self.dataset.X_binned
         columns = np.arange(self.shape[1], dtype=np.intp)
@@ -117,9 +115,8 @@ class BinningMixin(gradient_boosting.BaseHistGradientBoosting):
         return (columns, None) if reset else columns
 
     def _encode(self, X: Table, reset: bool) -> Any:
-        """Preprocess X as scikit-learn does. If the state of the fit has
-        `rows_of_values`, the number of rows for each value of X, let rare categories
-        share a bin.
+        """Preprocess X as scikit-learn does. If the fit's state has `rows_of_values`,
+        the number of rows for each value of X, let rare categories share a bin.
         """
         encoded = encode(self, X, reset=reset)
         n_rows = self._fit_state.rows_of_values if reset else None
@@ -128,9 +125,7 @@ class BinningMixin(gradient_boosting.BaseHistGradientBoosting):
         return encoded
 
     def _group_categories(self, X: Any, is_training_data: bool) -> None:
-        """Replace codes by bins in columns of X with more categories than bins; with
-        training data, first choose the bins.
-        """
+        """Replace codes by bins in columns of X with more categories than bins."""
         if self.is_categorical_ is None or self._fit_state.target is None:
             return
         encoder = encoder_of(self)

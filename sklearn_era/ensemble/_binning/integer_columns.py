@@ -107,8 +107,7 @@ class IntegerColumns(UnbinnedRows):
 
     def as_one_matrix(self) -> Bytes | None:
         """Return all columns as a read-only Fortran-ordered matrix of bytes. Return
-        None if that would need a copy, or if X is a memory map, since other processes
-        may change its file.
+        None for a memory map, which other processes may change, or if a copy is needed.
         """
         n_rows = self._n_rows
         if self.rows is not None or any(dtype.itemsize != 1 for dtype in self.dtypes):

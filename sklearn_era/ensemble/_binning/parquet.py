@@ -86,9 +86,7 @@ def read_target(
 def read_kept_eras(
     columns: ParquetColumns, era: str, keep_eras: Eras | None
 ) -> tuple[EncodedEras, Rows]:
-    """Return the eras of the rows to keep, and the indices of these rows. Raise
-    ValueError for missing labels, or if `keep_eras` names an unknown era.
-    """
+    """Return the eras of the rows to keep, and the indices of these rows."""
     distinct, index = columns.read_distinct(era)
     if keep_eras is None:
         is_missing = (index < 0) | np.isin(index, missing_rows(distinct))
@@ -114,9 +112,7 @@ def read_kept_eras(
 def _choose_eras(
     distinct: NDArray[Any], era: str, keep_eras: Eras
 ) -> tuple[Rows, NDArray[Any]]:
-    """Return two arrays, with an entry for each label to keep: its index in `distinct`,
-    and its new label.
-    """
+    """Return the indices in `distinct` of the labels to keep, and the new labels."""
     given = list(keep_eras)
     if isinstance(keep_eras, str):
         raise ValueError(
@@ -170,9 +166,7 @@ def bin_features(
 def _read_sample(
     columns: ParquetColumns, group: list[str], sample_rows: Rows
 ) -> list[NDArray[Any]]:
-    """Return an array for each column of `group`: the values of the sampled rows, in
-    the order of `sample_rows`.
-    """
+    """Return, for each column, the values of the sampled rows in the sample's order."""
     slots = np.argsort(sample_rows, kind="stable")
     in_order = sample_rows[slots]
     is_sampled = np.zeros(columns.n_rows, dtype=bool)
@@ -212,9 +206,7 @@ def _read_bins(
     columns: ParquetColumns, group: list[str], thresholds: list[Floats | None],
     place: Rows, mapper: _BinMapper, binned: Bytes,
 ) -> None:  # fmt: skip
-    """Write the bins of each row of the file into the row of `binned` that is given by
-    `place`; skip rows whose `place` is -1.
-    """
+    """Write the bins of each row into row `place` of `binned`, unless `place` is -1."""
     dtypes = [columns.sample_dtype(name) for name in group]
     tables = _make_small_tables(dtypes, thresholds)
     for first, batch in columns.iter_batches(group, place >= 0):

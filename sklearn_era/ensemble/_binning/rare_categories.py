@@ -64,9 +64,7 @@ def share_bins(
 
 
 def set_bins(encoder: OrdinalEncoder, i: int, bins: NDArray[np.intp]) -> None:
-    """Set the bins of the categories of column `i` in the encoder. Categories may share
-    a bin.
-    """
+    """Set the bins of column `i`'s categories, some of which may share a bin."""
     if not hasattr(encoder, "_default_to_infrequent_mappings"):
         n_columns = len(encoder.categories_)
         encoder._infrequent_enabled = True

@@ -26,10 +26,9 @@ _VALUES_FOR_THREADS = 500_000
 def draw_rows(
     mapper: _BinMapper, n_samples: int, sample_weight: Floats | None
 ) -> tuple[Rows | None, Floats | None]:
-    """Return the rows from which quantiles are computed, and the weights of the rows.
-    If there are too many rows, draw the same sample as scikit-learn, by weight; its
-    rows then have equal weights, None. Otherwise all rows are taken: return None for
-    the rows, and `sample_weight`.
+    """Return the rows from which quantiles are computed, and their weights. If
+    scikit-learn would draw a sample, draw the same one, by weight, and return None for
+    its weights. Otherwise return None, which is all rows, and `sample_weight`.
     """
     if mapper.subsample is None or n_samples <= mapper.subsample:
         return None, sample_weight
@@ -106,9 +105,7 @@ def find_thresholds(
 
 @lru_cache(maxsize=16)
 def _places_of_quantiles(n_values: int, max_bins: int) -> tuple[Rows, Rows]:
-    """Return two arrays, with an entry for each quantile: the positions of the two
-    sorted values whose mean is the quantile.
-    """
+    """Return the positions of the two sorted values whose mean is each quantile."""
     percents = np.linspace(0, 100, num=max_bins + 1)[1:-1]
     numbers = np.arange(n_values, dtype=np.float64)
     places = np.percentile(numbers, percents, method="averaged_inverted_cdf")
@@ -119,10 +116,9 @@ def map_in_threads(
     function: Callable[..., Any], arguments: Sequence[Iterable[Any]], n_threads: int,
     n_values: int,
 ) -> list[Any]:  # fmt: skip
-    """Call a function, which must release the GIL, as ``map`` calls it, and return the
-    results. Threads are used only if the calls read many values in all, `n_values`.
-    They are not joblib's, which looks for results only every 10 ms: in this time, a
-    thread bins ten columns.
+    """Call a function, which must release the GIL, as ``map`` does; return the results.
+    Use threads if the calls read many values, `n_values` in all. They are not joblib's,
+    which looks for results only every 10 ms: a thread bins ten columns in this time.
     """
     if n_values < _VALUES_FOR_THREADS:
         return list(map(function, *arguments))

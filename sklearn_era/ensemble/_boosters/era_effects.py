@@ -139,7 +139,7 @@ def _groups_of(patterns: NDArray[np.uint8]) -> NDArray[np.intp]:
 
 def _drop_held_out(estimator: BaseEstimator, labels: NDArray[Any]) -> None:
     """For a warm start, drop the intercepts of eras that the previous fit held out.
-    Raise ValueError if `labels` are not the eras that it was trained on.
+    Raise ValueError if `labels` are not the eras that the previous fit trained on.
     """
     n_eras, known = labels.size, estimator._era_labels
     held_out = getattr(estimator, "validation_eras_", known[:0])
@@ -181,9 +181,7 @@ def begin_intercepts(
 def constant_columns(
     X_binned: NDArray[np.uint8], eras: EncodedEras, exchange: Exchange = ALONE
 ) -> tuple[NDArray[np.intp], NDArray[np.uint8]]:
-    """Return the columns that are constant within each era, and the bins of these
-    columns, of shape (n_eras, n_columns).
-    """
+    """Return the columns that are constant within each era, and their bins by era."""
     varies = np.zeros(X_binned.shape[1], dtype=np.uint8)
     for rows in eras.rows:
         if rows.size > 1 and (columns := np.flatnonzero(varies == 0)).size:

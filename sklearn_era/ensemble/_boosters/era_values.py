@@ -86,9 +86,7 @@ def shrink(series: Array) -> Array:
 def _line_search(
     loss: BaseLoss, eras: EncodedEras, residuals: Array, sample_weight: Array | None
 ) -> Array:
-    """Return the constant for each era's residuals that minimises the loss; 0 for eras
-    without weight.
-    """
+    """Return the best constant for each era's residuals; 0 for eras without weight."""
     steps = np.zeros(eras.labels.size)
     for j, rows in enumerate(eras.rows):
         weights = None if sample_weight is None else sample_weight[rows]

@@ -27,9 +27,7 @@ FITTED_WEIGHTS = ("_weighted_eras", "_era_weights", "_era_log_weights")
 
 
 class MovingEraWeights:
-    """The weights of eras, which change during a fit. The weight of an era does not
-    change if all its rows have weight 0.
-    """
+    """Weights of eras that change during a fit, unless all rows of the era weigh 0."""
 
     def __init__(
         self, eras: EncodedEras, step_size: float, exchange: Exchange = ALONE,
@@ -187,17 +185,14 @@ def begin_era_weights(
 
 
 def _by_iteration(rows: Array, n_iter: int) -> Array:
-    """Return the first `n_iter` of `rows`, one for each iteration; if there are fewer
-    rows, repeat the last one.
-    """
+    """Return `n_iter` rows, one for each iteration; repeat the last row if needed."""
     n_missing = max(0, n_iter - len(rows))
     return np.concatenate([rows[:n_iter], np.repeat(rows[-1:], n_missing, axis=0)])
 
 
 def weights_by_label(estimator: BaseEstimator) -> dict[Any, Array]:
-    """Return a dict from the label of each era to an array of factors, one for each
-    iteration, that multiply the weights of the era's rows. Raise AttributeError if the
-    fit did not weigh eras.
+    """Return a dict from the label of each era to the factors of its rows' weights, one
+    for each iteration. Raise AttributeError if the fit did not weigh eras.
     """
     if not hasattr(estimator, "_era_weights"):
         raise AttributeError(

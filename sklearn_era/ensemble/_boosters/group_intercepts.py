@@ -1,6 +1,4 @@
-"""Estimate intercepts of groups beside intercepts of times. Intercepts of groups are
-shrunk towards 0, the intercept of a new group.
-"""
+"""Estimate intercepts of groups, and shrink them towards 0, the value of new ones."""
 
 from typing import Any
 
@@ -73,9 +71,7 @@ class GroupIntercepts:
 
 
 def group_steps(estimator: BaseEstimator, groups: EncodedEras) -> Array:
-    """Return the intercept of each row's group, of shape (n_rows, n_outputs); new
-    groups have 0.
-    """
+    """Return the intercepts of rows' groups, (n_rows, n_outputs); new groups have 0."""
     return _of_groups(estimator, groups.labels)[groups.codes]
 
 

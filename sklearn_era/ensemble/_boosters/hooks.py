@@ -93,10 +93,9 @@ class EraFitMixin(InterceptUpdatesMixin, EraScoringMixin):
             `np.unique` sorts (int, str, datetime64), or an ordered categorical; rows
             need not be in order. With several columns, each combination of their labels
             is an era, a tuple in the order of the columns. Strings name columns of the
-            data frames X and X_val; these columns are then not features. Required
-            unless `split_criterion="gain"`. With any criterion, early stopping holds
-            out whole eras (see `validation_eras`) and passes eras to a `scoring` that
-            takes them.
+            data frames X and X_val, which are then not features. Required unless
+            `split_criterion="gain"`. With any criterion, early stopping holds out whole
+            eras (see `validation_eras`) and passes eras to a `scoring` that takes them.
         X_val : array-like of shape (n_val, n_features), default=None
             Validation rows for early stopping. In a `Pipeline`,
             ``transform_input=["X_val"]`` transforms them as `X`.
@@ -270,9 +269,7 @@ class EraFitMixin(InterceptUpdatesMixin, EraScoringMixin):
         warn_of_single_era(self, plan, eras)
 
     def _find_missing_values(self, X_binned: NDArray[np.uint8]) -> NDArray[np.uint8]:
-        """Return whether each column has missing values. If intercepts follow a level,
-        also set the state's `era_patterns`.
-        """
+        """Return whether columns have missing values; set `era_patterns` if needed."""
         effects, state = intercepts_of(self), self._fit_state
         if effects is not None and effects._estimates:
             state.era_patterns = constant_columns(
@@ -310,8 +307,7 @@ class EraFitMixin(InterceptUpdatesMixin, EraScoringMixin):
         raw_predictions_val: Array | None,
     ) -> None:  # fmt: skip
         """Update the intercepts of eras, then the weights of eras, which depend on the
-        losses with the new intercepts. Change raw predictions and weights of rows in
-        place.
+        new losses. Raw predictions and weights of rows change in place.
         """
         dro, weights = self._fit_state.group_dro, sample_weight
         if dro is not None:
@@ -333,9 +329,7 @@ class EraFitMixin(InterceptUpdatesMixin, EraScoringMixin):
         self, *, X_binned: NDArray[np.uint8], gradients: NDArray[np.float32],
         hessians: NDArray[np.float32], interaction_cst: Any, **parameters: Any,
     ) -> Grower:  # fmt: skip
-        """Return the grower of the next tree: one for symmetric trees, one with an era
-        splitter, or scikit-learn's own.
-        """
+        """Return the next tree's grower: symmetric, for eras, or scikit-learn's."""
         state, is_drawn = self._fit_state, self.colsample_bytree < 1
         parameters["interaction_cst"] = draw_tree_features(
             self._feature_subsample_rng, self._n_features, self.colsample_bytree,

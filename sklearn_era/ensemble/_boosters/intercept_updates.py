@@ -92,9 +92,7 @@ class InterceptUpdatesMixin(gradient_boosting.BaseHistGradientBoosting):
         self._take_in(HeldOut(encoded, y, weights, bins), self._raw_predict(X))
 
     def _take_in(self, rows: HeldOut, raw: NDArray[np.float64]) -> None:
-        """Update the intercepts by further rows, of old or new eras. The array `raw`,
-        raw predictions of these rows, is overwritten.
-        """
+        """Update the intercepts by further rows; overwrite their predictions, `raw`."""
         effects = intercepts_of(self)
         assert effects is not None
         assert rows.X is not None

@@ -90,9 +90,7 @@ def read_for_fit(
 
 
 def read_as_fitted(estimator: BaseEstimator, eras: Eras, X: Table) -> EncodedEras:
-    """Return encoded eras, read in the same way as in the fit: from one column, or as
-    times with groups from two.
-    """
+    """Return encoded eras, read as in the fit: from one or two columns of labels."""
     if "_pair" in vars(estimator):
         return read_again(estimator, eras, X)[1]
     return read_eras(eras, X, estimator._era_labels)

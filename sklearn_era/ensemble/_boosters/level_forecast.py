@@ -98,9 +98,7 @@ def follow_levels(
 
 
 def forecast_levels(paths: Array, horizon: NDArray[np.integer]) -> Array:
-    """Return forecasts from the paths of `follow_levels`, of shape (n_horizons,
-    n_outputs). An output whose forecasts do not help has 0.
-    """
+    """Return forecasts from `paths`, (n_horizons, n_outputs); 0 if they do not help."""
     phi, is_carried, decaying, lasting, slope = paths[:, [0, 4, 5, 6, 7]].T
     ahead = horizon[:, None]
     n_steps = (1 - _DAMPING**ahead) / (1 - _DAMPING)
@@ -158,9 +156,7 @@ def _climb(height: Callable[[Place], float], place: Place) -> Place:
 
 
 class Evidence(NamedTuple):
-    """The evidence on a level: products of the values of eras and their positions,
-    after the constants have explained a part of both.
-    """
+    """Products of eras' values and positions, from which constants are removed."""
 
     products: Array  # (2, 2), of both by the inverse of the covariance
     effects: Array  # (n_constants, 2)
@@ -226,9 +222,7 @@ class Equations:
         )  # fmt: skip
 
     def estimate(self, level: Level) -> Estimate:
-        """Return the estimated levels of eras, given the parameters of the level, and
-        the restricted likelihood of these parameters.
-        """
+        """Return the levels of eras for given parameters, and the likelihood."""
         evidence = self.evidence(level)
         slope = evidence.slope(level.trend)
         constants = evidence.effects @ [1.0, -slope]
@@ -256,9 +250,7 @@ def forecasts_gain(series: Series, level: Level) -> bool:
 
 
 def forecast_errors(series: Series, level: Level) -> Array:
-    """Return each value minus its forecast from earlier values, by a Kalman filter; NaN
-    if the value is unknown or no forecast is possible.
-    """
+    """Return each value minus its forecast from earlier values, by a Kalman filter."""
     values, variances, groups = series
     known = series.is_known
     phi, q, tau2, trend = level

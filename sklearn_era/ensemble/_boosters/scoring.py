@@ -1,4 +1,4 @@
-"""Pass eras to the scorer of early stopping, if it takes eras."""
+"""Pass eras to the scorer of early stopping, if the scorer takes eras."""
 
 from typing import Any
 
@@ -16,9 +16,7 @@ class EraScoringMixin(gradient_boosting.BaseHistGradientBoosting):
     _scorer: Any
 
     def _get_small_trainset(self, X_binned_train, y_train, sample_weight_train, seed):
-        """Return the training rows to score; if the scorer takes eras, all rows of some
-        eras. The result is (X, y, sample_weight, indices), with None for all rows.
-        """
+        """Return training rows to score: whole eras, if the scorer takes eras."""
         state = getattr(self, "_fit_state", None)  # None if called out of a fit
         asked_for = self._asked_for_eras() if state else None
         rows = asked_for.draw_training_rows(seed) if asked_for else None

@@ -45,8 +45,7 @@ def draw_tree_features(
 
 class SortedFeaturesGrower(TreeGrower):
     """scikit-learn's grower, with the allowed features of a node in ascending order.
-    Otherwise the order of a hash table would decide ties between splits, and the draws
-    by `max_features`.
+    The order of a hash table would decide ties, and the draws by `max_features`.
     """
 
     def _compute_best_split_and_push(self, node: Any) -> None:

@@ -88,8 +88,8 @@ def what_trees_draw(
 def check_bootstrap(
     forest: BaseEstimator, n_samples: int, era_columns: list[EncodedEras]
 ) -> None:
-    """Raise ValueError if `max_samples` is too large, or if another parameter needs a
-    bootstrap and `bootstrap` is False.
+    """Raise ValueError if `max_samples` is too large, or if `bootstrap` is False and
+    `max_samples` or `oob_score` needs a bootstrap.
     """
     if forest.bootstrap is False:
         for name in ("oob_score", "max_samples"):
@@ -111,9 +111,7 @@ def check_bootstrap(
 
 
 def number_of_features(max_features: float | int | str | None, n_features: int) -> int:
-    """Return how many features are drawn for a split, as in scikit-learn's forests.
-    Raise ValueError if there are fewer than `max_features`.
-    """
+    """Return how many features are drawn for a split, as in scikit-learn's forests."""
     if max_features is None:
         return n_features
     if isinstance(max_features, str):

@@ -32,9 +32,7 @@ def index_of_class(forest: BaseEstimator, label: object) -> int:
 
 
 def trees_of_class(forest: BaseEstimator, index: int) -> list[list[TreePredictor]]:
-    """Return a list for each iteration, with one tree: it predicts the proportion of
-    the class with this index.
-    """
+    """Return, for each iteration, a list with the tree of the class number `index`."""
     if forest.n_trees_per_iteration_ > 1:
         return [[trees[index]] for trees in forest._predictors]
     if index == forest.classes_.size - 1 == 1:
@@ -56,9 +54,7 @@ def tree_of_values(tree: TreePredictor, values: NDArray[np.float64]) -> TreePred
 
 
 def fill_regressor(regressor: BaseEstimator, forest: Any, index: int) -> Any:
-    """Copy the fitted attributes of a forest, with the trees of one class, to a
-    regressor; return the regressor.
-    """
+    """Copy a fitted forest, with the trees of one class, to a regressor; return this."""
     for name, value in vars(forest).items():
         if name not in _OF_CLASSES and name not in forest.get_params(deep=False):
             setattr(regressor, name, value)

@@ -197,9 +197,8 @@ class EraForestClassifier(
         Returns
         -------
         forest : EraForestRegressor
-            A forest whose predictions are ``predict_proba`` of the class. With more
-            than two classes, they are the mean proportions before scaling to a sum
-            of 1.
+            The regressor predicts ``predict_proba`` of the class. With more than two
+            classes, it predicts the mean proportion, before scaling to a sum of 1.
 
         Raises
         ------
@@ -232,9 +231,7 @@ class EraForestClassifier(
         return self.classes_[self._probabilities(raw).argmax(axis=1)]
 
     def _probabilities(self, raw: NDArray[Any]) -> Array:
-        """Return the probabilities of classes from `raw`, mean proportions over trees.
-        With two classes, `raw` has only the proportion of the second class.
-        """
+        """Return class probabilities; of two classes, `raw` has only the second."""
         if self.classes_.size == 1:
             return np.ones((raw.shape[0], 1))
         # Rounding may lift a mean of proportions above 1.

@@ -67,11 +67,11 @@ class ForestFitMixin(IterationMixin, OutOfBagMixin):
             `np.unique` sorts (int, str, datetime64), or an ordered categorical; rows
             need not be in order. With several columns, each combination of their labels
             is an era, a tuple in the order of the columns. Strings name columns of the
-            data frame X; these columns are then not features. Required unless
+            data frame X, which are then not features. Required unless
             `split_criterion="gain"` and rows are drawn regardless of eras. A dict has
-            several labels for each row, such as week, month and quarter. Each tree then
-            compares eras by one kind of label, drawn at random; scores and importances
-            by era use the first kind.
+            several labels for each row, such as week, month and quarter: each tree then
+            compares eras by one of them, drawn at random, and scores and importances by
+            era use the first.
 
         Returns
         -------

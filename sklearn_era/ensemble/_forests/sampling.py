@@ -40,9 +40,7 @@ def encode_era_columns(
 
 
 def merge_into_segments(eras: EncodedEras, n_segments: int) -> EncodedEras:
-    """Merge consecutive eras into segments of about equal size, at most `n_segments`.
-    Return the segments, as eras.
-    """
+    """Merge consecutive eras; return at most `n_segments` eras, of about equal size."""
     segments = consecutive_blocks(eras.counts, n_segments).astype(np.int32)
     merged = EncodedEras(np.arange(n_segments), segments[eras.codes])
     merged.order = eras.order  # also sorts the segments; computed once

@@ -90,9 +90,7 @@ class BlockPredictionMixin(gradient_boosting.BaseHistGradientBoosting):
         self, X: NDArray[Any], predictors: list[list[Any]],
         raw_predictions: NDArray[np.float64], is_binned: bool, n_threads: int,
     ) -> None:  # fmt: skip
-        """Add the trees' predictions as scikit-learn does. First raise ValueError if an
-        index in a tree is out of bounds.
-        """
+        """Check the indices in trees; then add predictions as scikit-learn does."""
         known, f_idx_map = self._bin_mapper.make_known_categories_bitsets()
         categories = f"{'binned' if is_binned else 'raw'}_left_cat_bitsets"
         out_shape = raw_predictions.shape

@@ -1,8 +1,7 @@
 """Pack trees for one call: in the two formats of `trees`, or as the paths of `shapley`.
 
-Each call packs the trees anew, which takes a small part of its time. So changes to an
-estimator's trees always take effect, and each call checks all indices that the kernels
-rely on.
+Each call packs the trees anew, in a small part of its time. Therefore changes to the
+trees always take effect, and each call checks all indices that the kernels rely on.
 """
 
 from libc.math cimport INFINITY, isnan
