@@ -176,8 +176,8 @@ class Evidence(NamedTuple):
 
 class Equations:
     """The equations of a series. With weights W and the precision A of steps a, the
-    inverse of the covariance is ``W - W (A + W)^-1 W``. Since A is tridiagonal, its
-    product with a column takes O(n_eras).
+    inverse of the covariance is ``W - W (A + W)^-1 W``. Since A is tridiagonal, the
+    product of this inverse with a column takes O(n_eras).
     """
 
     def __init__(self, series: Series) -> None:

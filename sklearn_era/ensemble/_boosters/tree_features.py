@@ -1,4 +1,4 @@
-"""The features that a tree may split on: a random share, drawn for each tree."""
+"""Draw the features that a tree may split on, at random for each tree."""
 
 from typing import Any
 
@@ -45,7 +45,7 @@ def draw_tree_features(
 
 class SortedFeaturesGrower(TreeGrower):
     """scikit-learn's grower, with the allowed features of a node in ascending order.
-    The order of a hash table would decide ties, and the draws by `max_features`.
+    Otherwise a hash table's order would decide ties, and the draws by `max_features`.
     """
 
     def _compute_best_split_and_push(self, node: Any) -> None:

@@ -11,8 +11,8 @@ leaf's Shapley value of feature i is (Owen, Management Science 18, 1972)
 
 - Path-dependent: a polynomial in t, which Gauss and Legendre's quadrature integrates
   exactly. Products grow on the way down the tree, and sums over leaves on the way up.
-- Interventional: let a be the number of features that only the row passes, and b of
-  features that only the background row passes. Unless both fail a feature, the integral
+- Interventional: let a be the number of features that only the row passes, and b the
+  number that only the background row passes. Unless both fail a feature, the integral
   is (a - 1)! b! / (a + b)!, or with a and b exchanged. A row's values depend only on
   the *set* of features that the row fails: they are computed once for a set and leaf.
 
@@ -62,7 +62,7 @@ def add_shapley_values(
     known_cat_bitsets, f_idx_map, const Py_ssize_t[::1] columns,
     double[:, :, ::1] values, int n_threads,
 ):
-    """Add trees' Shapley values to `values`; return each output's mean, by covers.
+    """Add trees' Shapley values to `values`; return outputs' means, weighted by covers.
 
     `X` and `background` are transposed, of shape (n_features, n_rows); if `background`
     has no rows, values are path-dependent. `values` has the shape (n_outputs,
