@@ -1,12 +1,14 @@
-"""Era-aware ensembles: boosters under scikit-learn's own names, and forests.
+"""Era-aware ensembles: boosters, under scikit-learn's own names, and forests.
 
-The packages, in the order of the pipeline: ``_binning``, ``_criteria``, ``_splitting``,
-``_boosters`` and ``_forests``, ``_prediction``; ``_hist_gradient_boosting`` is
-scikit-learn's own, and ``_arrays`` has the types of its arrays. Boosters and forests
-share ``_estimator``, ``_parameters`` with their ``_parameter_table``, the plan of a
-criterion and splitter (``_criterion_plan``), ``_feature_penalty``, ``_docstrings``,
-checks of warm starts (``_warm_start``), the ``_fit_state`` and its ``_callbacks``, and
-the ``_exchange`` of processes that grow one tree; ``_just_train_twice`` needs no eras.
+A model uses the packages in this order: ``_binning``, ``_criteria``, ``_splitting``,
+``_boosters`` or ``_forests``, ``_prediction``. ``_hist_gradient_boosting`` holds
+scikit-learn's own code, patched, and ``_arrays`` declares the types of its arrays.
+Boosters and forests share a base class (``_estimator``), parameters and their table
+(``_parameters``, ``_parameter_table``), the plan of a criterion and splitter
+(``_criterion_plan``), penalties of features (``_feature_penalty``), docstrings
+(``_docstrings``), checks of warm starts (``_warm_start``), the state of a fit
+(``_fit_state``), its callbacks (``_callbacks``), and the exchange between processes
+that grow one tree (``_exchange``). ``_just_train_twice`` needs no eras.
 """
 
 from typing import TYPE_CHECKING

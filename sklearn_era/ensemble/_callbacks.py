@@ -1,4 +1,4 @@
-"""scikit-learn's callbacks: a task for the fit, with one subtask per iteration."""
+"""Call scikit-learn's callbacks: for the fit, and for each iteration as a subtask."""
 
 from dataclasses import dataclass
 from functools import cached_property, partial
@@ -19,9 +19,10 @@ from ._fit_state import asks_for_eras
 
 
 class Tasks:
-    """The tasks of a fit, as scikit-learn's callbacks see them. The estimator's
-    `_fitted_so_far` returns its attributes if the fit stopped here, or None if it could
-    not predict; `_follower` is called like a callback, also in releases without them.
+    """Report the tasks of a fit to scikit-learn's callbacks, and to the estimator's
+    `_follower`, even if the release of scikit-learn has no callbacks. The estimator's
+    `_fitted_so_far` returns the attributes that it would have if the fit stopped here,
+    or None if it could not predict with them.
     """
 
     def __init__(self, estimator: BaseEstimator, rows: "TrainingRows", n_tasks: int):
@@ -46,7 +47,7 @@ class Tasks:
             )
 
     def end_iteration(self) -> bool:
-        """Keep a snapshot; return whether a callback or the follower stops the fit."""
+        """Keep a snapshot; return whether a callback or `_follower` stops the fit."""
         state = self._estimator._fit_state
         if state.keeps_iterations:
             state.last_whole = Snapshot(self._estimator)
@@ -76,14 +77,16 @@ class Tasks:
         return result
 
     def _stopped(self) -> dict[str, Any] | None:
-        """Return the `__dict__` of the estimator if the fit stopped here, or None."""
+        """Return ``{"__dict__": attributes}``, with the attributes that the estimator
+        would have if the fit stopped here; return None if it could not predict.
+        """
         fitted = self._estimator._fitted_so_far()
         return None if fitted is None else {"__dict__": fitted}
 
 
 @dataclass(eq=False)
 class TrainingRows:
-    """The training rows as passed to ``fit``, for callbacks: not binned or encoded."""
+    """Give callbacks the training rows as passed to ``fit``, not binned or encoded."""
 
     _estimator: Any
     _X: Any

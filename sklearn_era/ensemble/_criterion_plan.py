@@ -1,4 +1,4 @@
-"""The criterion and the splitter of a fit, made from an estimator's parameters."""
+"""Make the criterion and the splitter of a fit from an estimator's parameters."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -39,7 +39,7 @@ class CriterionPlan:
 
     @classmethod
     def from_estimator(cls, estimator: BaseEstimator) -> "CriterionPlan":
-        """Return the plan of an estimator, checked and resolved from its parameters."""
+        """Return the plan that an estimator's split parameters describe."""
         criterion = as_criterion(estimator.split_criterion)
         asks = any(part.asks_coverage for part in criterion._parts)
         min_samples_per_era = estimator.min_samples_per_era if asks else 0
@@ -59,7 +59,7 @@ class CriterionPlan:
 
     @property
     def coverage_by(self) -> str:
-        """Return, as text, the parameter by which splits must cover eras."""
+        """Return, as text, the setting that requires splits to cover eras."""
         if self.is_by_rule:
             return "rule='every_era'"
         return f"min_era_coverage={self.min_era_coverage!r}"
@@ -80,7 +80,7 @@ class CriterionPlan:
         return getattr(self.criterion, "splitter", None) == "era"
 
     def compares(self, n_eras: int) -> bool:
-        """Return whether more than the gain ranks splits if there are `n_eras` eras."""
+        """Return whether anything besides the gain ranks splits, given `n_eras`."""
         return not (self.is_plain_gain or (n_eras == 1 and self.is_gain_of_one_era))
 
 
@@ -100,8 +100,9 @@ def make_target_weights(
     y: NDArray[Any], sample_weight: NDArray[Any] | None, n_classes: int | None = None,
     exchange: Exchange = ALONE,
 ) -> tuple[NDArray[np.float32], NDArray[np.float32]]:  # fmt: skip
-    """Return weights of mean 1 for the statistic "ratio": first with 0 for negative
-    rows, then of all rows. Raise ValueError if targets are not 0 and 1.
+    """Return two arrays for the statistic "ratio": weights of the positive rows, with 0
+    for all other rows, and weights of all rows, whose mean is 1. Raise ValueError if
+    there are more than two classes, or targets other than 0 and 1.
     """
     others = y[(y != 0) & (y != 1)]
     if n_classes is not None and n_classes > 2:
@@ -128,9 +129,11 @@ def choose_splitter(
     make: Callable[..., EraSplitter] = EraSplitter, exchange: Exchange = ALONE,
     penalties: NDArray[np.float64] | None = None,
 ) -> EraSplitter | None:  # fmt: skip
-    """Return an estimator's splitter, or None for scikit-learn's own. `eras` may be
-    None only for the plain gain. With an `exchange`, rows are of this process, and
-    labels of eras are of all processes. `penalties` are in the order of binned columns.
+    """Return the splitter that an estimator needs; None is scikit-learn's own.
+
+    `eras` may be None only if the plain gain ranks splits. With an `exchange`, `y` and
+    `sample_weight` hold the rows of this process, and ``eras.labels`` the eras of all
+    processes. `penalties` are in the order of the binned columns.
     """
     has_weights = sample_weight is not None
     check_equal_hessians(estimator, plan, has_weights)
@@ -179,7 +182,7 @@ def target_weights_of(
     estimator: BaseEstimator, plan: CriterionPlan, y: NDArray[Any],
     sample_weight: NDArray[Any] | None, exchange: Exchange = ALONE,
 ) -> tuple[NDArray[np.float32], ...]:  # fmt: skip
-    """Return `make_target_weights(...)` if the criterion compares targets; else ()."""
+    """Return `make_target_weights(...)` if the criterion needs targets, else ()."""
     if not plan.criterion._needs_target:
         return ()
     n_classes = estimator.classes_.size if is_classifier(estimator) else None
@@ -207,8 +210,9 @@ def warn_of_single_era(
 
 
 def warn_of_limits(booster: BaseEstimator, mean_weight: float) -> bool:
-    """Warn if, and return whether, scikit-learn's least sum of hessians takes more rows
-    than `min_samples_leaf`. Warn of constraints that scikit-learn ignores.
+    """Return whether scikit-learn's minimum sum of hessians needs more rows on each
+    side of a split than `min_samples_leaf`, and warn if so. Also warn if the loss makes
+    scikit-learn ignore monotonic constraints.
     """
     least = MIN_HESSIAN_TO_SPLIT / mean_weight if mean_weight > 0 else 0.0
     if weighs_little := least > booster.min_samples_leaf:
@@ -230,7 +234,7 @@ def warn_of_limits(booster: BaseEstimator, mean_weight: float) -> bool:
 def warn_if_nothing_split(
     estimator: BaseEstimator, plan: CriterionPlan, what: str
 ) -> None:
-    """Warn, with a reason, if no tree of the model or forest (`what`) has a split."""
+    """Warn, with a reason, if no tree has a split; `what` is "model" or "forest"."""
     if any(tree.nodes.size > 1 for tree in chain(*estimator._predictors)):
         return
     nothing = (
@@ -254,7 +258,9 @@ def warn_if_nothing_split(
 def warn_if_few_splits_are_covered(
     estimator: BaseEstimator, plan: CriterionPlan, splitter: Any
 ) -> None:
-    """Warn if trees end early or splits go by gain, since splits cover too few eras."""
+    """Warn if trees have few splits, or if the gain chooses most splits in place of the
+    criterion: because splits cover too few eras, eras agree too little, and the like.
+    """
     leaves = [tree.get_n_leaf_nodes() for tree in chain(*estimator._predictors)]
     n_nodes, limit = max(splitter.n_splittable, 1), estimator.max_leaf_nodes
     share, of_gain = splitter.n_uncovered / n_nodes, splitter.n_the_gains / n_nodes

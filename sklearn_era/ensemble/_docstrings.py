@@ -1,4 +1,4 @@
-"""Docstrings of the estimators, with scikit-learn's own words, and of predictions."""
+"""Make the docstrings of estimators, from scikit-learn's own, and of predictions."""
 
 import inspect
 from collections.abc import Callable
@@ -81,8 +81,9 @@ def predicts(
     summary: str, returned: str, kind: str = "", eras: str = "",
     heading: str = "Returns",
 ) -> Callable[[_Method], _Method]:  # fmt: skip
-    """Return a decorator that writes a method's docstring, with the parameter X and, if
-    `kind` (the type of eras) is given, the parameter eras, with the text `eras`.
+    """Return a decorator that writes the docstring of a method that predicts. The
+    docstring lists the parameter X and, if `kind` (the type of eras) is not empty, the
+    parameter eras, which the text `eras` describes.
     """
     underline = "-" * len(heading)
     parameters = """\

@@ -1,4 +1,4 @@
-"""The base that boosters and forests share."""
+"""Define the base class that boosters and forests share."""
 
 from itertools import chain
 from typing import Any, ClassVar

@@ -1,7 +1,7 @@
-"""The exchange between the processes of a fit, each of which holds different eras.
+"""Exchange values between the processes of a fit, each of which holds other eras.
 
-Processes grow the same trees in lockstep, each on its own rows, and take decisions from
-sums, maxima and merged values that are equal in all processes.
+Processes grow the same trees at the same time, each on its own rows, and take decisions
+from sums, maxima and merged values that are equal in all processes.
 """
 
 from typing import Any
@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 
 
 class Exchange:
-    """Sums and maxima over the processes of a fit. This class is for a single process.
-    All processes call the same methods in one order, with arrays of one shape, and get
-    equal results, to the bit.
+    """Compute sums and maxima over the processes of a fit; this class is for one
+    process. With a subclass for several, all processes call the same methods in the
+    same order, with arrays of the same shape, and get bit-identical results.
     """
 
     is_alone = True

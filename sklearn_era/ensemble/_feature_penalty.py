@@ -1,4 +1,4 @@
-"""`feature_penalty`: the penalties of features, checked and in the trees' order."""
+"""Check `feature_penalty`, and put the penalties in the order of trees' features."""
 
 from collections.abc import Mapping
 from numbers import Integral
@@ -14,7 +14,9 @@ from ._parameters import did_you_mean
 
 
 def feature_penalties(estimator: BaseEstimator) -> Array | None:
-    """Return the penalties in the order of the trees' features; None if all are 0."""
+    """Return the penalties in the order of the trees' features, or None if all are 0.
+    Raise ValueError if no feature has a penalty below 1.
+    """
     penalties = penalties_by_column(estimator)
     if not penalties.any():
         return None
@@ -26,7 +28,9 @@ def feature_penalties(estimator: BaseEstimator) -> Array | None:
 
 
 def penalties_by_column(estimator: BaseEstimator) -> Array:
-    """Return the penalty of each column of X, from a `feature_penalty` of any form."""
+    """Return the penalty of each column of X, from a `feature_penalty` of any form.
+    Raise ValueError for a wrong shape, an unknown column or a penalty below 0.
+    """
     given, n_features = estimator.feature_penalty, estimator.n_features_in_
     if given is None:
         return np.zeros(n_features)
@@ -70,7 +74,7 @@ def _checked(penalty: object, feature: str) -> float:
 
 
 def _index_of(key: object, estimator: BaseEstimator) -> int:
-    """Return a column's index by its name or number, `key`; ValueError if unknown."""
+    """Return the index of the column named or numbered `key`; ValueError if none is."""
     n_features = estimator.n_features_in_
     if isinstance(key, Integral) and not isinstance(key, bool):
         column = int(key)

@@ -1,4 +1,4 @@
-"""The state of an estimator during a fit."""
+"""Define the state of an estimator during a fit."""
 
 import inspect
 from collections.abc import Callable
@@ -31,9 +31,10 @@ class ScoringEras:
         self.X_train: Any = None
 
     def draw_training_rows(self, seed: int) -> NDArray[np.intp] | None:
-        """Return the rows of some eras, drawn at random until there are enough to score
-        by; None for all rows. Rows drawn one by one would leave each era few rows, and
-        noise as its score.
+        """Draw whole eras at random until they have `N_ROWS_SCORED` rows; return the
+        indices of these rows. Return None, for all rows, if there are not more rows
+        than this, or no eras. Rows drawn one by one would be too few in each era for a
+        score.
         """
         if self._eras is None or self._eras.codes.size <= N_ROWS_SCORED:
             return None
@@ -71,7 +72,9 @@ def asks_for_eras(scorer: Callable[..., Any]) -> bool:
 
 @dataclass
 class HeldOut:
-    """The rows of the last eras, which early stopping held out."""
+    """Rows that update intercepts after the trees are grown: rows of the last eras,
+    held out by early stopping, or rows that arrive after the fit.
+    """
 
     eras: EncodedEras
     y: Array
@@ -81,7 +84,7 @@ class HeldOut:
 
 @dataclass
 class FitState:
-    """The state that the steps of a fit share: `_fit_state` of the estimator."""
+    """The state that the steps of a fit share, as the estimator's `_fit_state`."""
 
     previous: PreviousFit | None = None  # which a warm start continues
     keeps_iterations: bool = False  # whole iterations survive an interruption
@@ -115,6 +118,6 @@ class FitState:
 
 
 def begin_fit(booster: BaseEstimator) -> FitState:
-    """Return the state with which a booster's fit begins; change nothing."""
+    """Return the state with which a booster's fit begins; do not change the booster."""
     goes_on = booster.warm_start and booster._is_fitted()
     return FitState(PreviousFit.of(booster) if goes_on else None, keeps_iterations=True)

@@ -62,36 +62,39 @@ class JustTrainTwice(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
 
     A model that is trained briefly, or is weak otherwise, learns a rule that holds for
     most rows. If the rule is a shortcut, it is wrong on rows without the shortcut. In
-    the second fit, these rows weigh `upweight` times as much, which improves groups of
-    rows that need not be known [1]_. For known groups, see
+    the second fit, these rows weigh `upweight` times as much, which improves the
+    predictions for groups of rows that need not be known [1]_. For known groups, see
     :class:`~sklearn_era.effects.GroupDRO`.
 
     Parameters
     ----------
     estimator : object
-        The classifier of the second fit. Its ``fit``, or that of a pipeline's last
-        step, must take `sample_weight`. With metadata routing enabled, a pipeline's
-        steps, and any fit that is passed weights of yours, must request it by
-        ``set_fit_request(sample_weight=True)``.
+        The classifier of the second fit. Its ``fit``, or the ``fit`` of a pipeline's
+        last step, must take `sample_weight`. With metadata routing enabled, the steps
+        of a pipeline must request `sample_weight` by
+        ``set_fit_request(sample_weight=True)``; if you pass weights, so must every
+        classifier that gets them.
     identification_estimator : object, default=None
-        The classifier of the first fit. None is a clone of `estimator` with fewer
-        iterations (see `identification_iterations`).
+        The classifier of the first fit. With None, it is a clone of `estimator` with
+        fewer iterations (see `identification_iterations`).
     identification_iterations : int, default=10
         Maximum number of iterations of the first fit if `identification_estimator` is
-        None: a fully trained model gets hardly any row wrong. The number sets
+        None, since a fully trained model gets hardly any row wrong. The number sets
         `max_iter` or `n_estimators` of an estimator, or of a pipeline's last step, that
         also has a `learning_rate`: boosters of scikit-learn, LightGBM and XGBoost, and
         scikit-learn's networks and `SGDClassifier`. Other estimators are fitted
         unchanged, and should be regularised.
     upweight : float, default=5.0
-        Factor, above 0, of the weights of rows that the first classifier gets wrong.
+        Factor, above 0, that multiplies the weights of the rows that the first
+        classifier gets wrong.
 
     Attributes
     ----------
     estimator_, identification_estimator_ : object
-        The classifier of the second fit, which makes predictions, and of the first.
+        The fitted classifiers of the second fit, which makes the predictions, and of
+        the first fit.
     is_upweighted_ : ndarray of shape (n_samples,), dtype=bool
-        The training rows that the first classifier gets wrong.
+        Whether the first classifier gets each training row wrong.
     classes_ : ndarray of shape (n_classes,)
         Labels of the classes.
     n_features_in_, feature_names_in_ : int, and ndarray of shape (n_features,)
@@ -152,12 +155,12 @@ class JustTrainTwice(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         X : array-like of shape (n_samples, n_features)
             The input samples.
         y : array-like of shape (n_samples,)
-            Their classes.
+            The class of each row.
         sample_weight : array-like of shape (n_samples,), default=None
-            Weights of rows, in both fits.
+            Weights of the rows, used in both fits.
         **fit_params : dict
-            Further arguments of both fits, such as `eras`; with metadata routing
-            enabled, each fit gets the arguments that it requests.
+            Further arguments of both fits, such as `eras`. With metadata routing
+            enabled, each fit gets only the arguments that it requests.
 
         Returns
         -------
@@ -229,7 +232,10 @@ class JustTrainTwice(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         return self
 
     def _make_first(self) -> tuple[Any, str | None]:
-        """Return the first classifier, and the name of its iterations' parameter."""
+        """Return the unfitted first classifier, and the name of the parameter that
+        limits its iterations: None if `identification_estimator` is given, or if the
+        classifier has no such parameter.
+        """
         first, reader = clone(self.estimator), "estimator"
         name = _iterations_parameter(first)
         if self.identification_estimator is not None:
@@ -252,8 +258,9 @@ class JustTrainTwice(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         self, name: str, estimator: BaseEstimator, weights: Array | None,
         fit_params: dict[str, Any], is_own: bool = False,
     ) -> dict[str, Any]:  # fmt: skip
-        """Return a fit's arguments; raise ValueError if it takes no given weights. Our
-        own weights, with none of the user in them, need no request.
+        """Return the arguments of an estimator's fit, by name. Raise ValueError if
+        `weights` are given and the fit takes none. If `is_own`, the user has passed no
+        weights, and `weights` need no metadata request.
         """
         own, is_routed = {}, _routing_enabled()
         if is_own and is_routed and has_fit_parameter(estimator, "sample_weight"):

@@ -1,5 +1,6 @@
-"""The package's own parameters: default, values, documentation, and who has them.
-Signatures repeat the defaults, which scikit-learn reads there; a test compares them.
+"""List the package's own parameters, with their defaults, valid values, documentation
+and estimators. Signatures repeat the defaults, since scikit-learn reads defaults from
+signatures; a test compares the two.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -205,7 +206,9 @@ _OF_LIGHTGBM = {
 def stores_parameters(
     init: Callable[_P, None], defaults: Mapping[str, Any] = MappingProxyType({})
 ) -> Callable[_P, None]:
-    """Decorate a constructor to store its arguments; replace defaults by `defaults`."""
+    """Return a constructor with the parameters of `init`, some with new `defaults`,
+    that stores its arguments as attributes.
+    """
     known = signature(init)
     known = known.replace(
         parameters=[
@@ -238,7 +241,7 @@ def stores_parameters(
 
 
 def document(names: Iterable[Any]) -> str:
-    """Return the numpydoc entries of parameters, joined."""
+    """Return the numpydoc entries of the named parameters, as one text."""
     entries = ""
     for name in names:
         row = PARAMETERS[name]

@@ -1,4 +1,4 @@
-"""Checks of the estimators' parameters, and of the versions in a pickle."""
+"""Check the estimators' parameters, and the versions in a pickle."""
 
 import math
 import warnings
@@ -31,7 +31,9 @@ _WITHOUT_ERAS: dict[str, tuple[Any, ...]] = {
 
 
 def uses_of_eras(estimator: BaseEstimator, is_plain_gain: bool) -> dict[str, Any]:
-    """Return a dict from parameters whose values need eras to values that need none."""
+    """Return the parameters whose values need eras, as keys of a dict. The dict maps
+    each parameter to a value that needs no eras.
+    """
     uses = {} if is_plain_gain else {"split_criterion": "gain"}
     return uses | {
         name: values[0]
@@ -41,7 +43,7 @@ def uses_of_eras(estimator: BaseEstimator, is_plain_gain: bool) -> dict[str, Any
 
 
 def refuse_uses_of_eras(estimator: BaseEstimator, is_plain_gain: bool) -> None:
-    """Raise ValueError if a parameter needs eras; to be called if ``fit`` got none."""
+    """Raise ValueError if a parameter needs eras; call this if ``fit`` got no eras."""
     for name, other in uses_of_eras(estimator, is_plain_gain).items():
         raise ValueError(
             f"{name}={getattr(estimator, name)!r} needs eras: pass fit(X, y, eras=...) "
@@ -51,7 +53,7 @@ def refuse_uses_of_eras(estimator: BaseEstimator, is_plain_gain: bool) -> None:
 
 
 def check_class_weight(class_weight: str | Mapping[Any, float] | None) -> None:
-    """Raise ValueError for a class weight that is negative, infinite or no number."""
+    """Raise ValueError if a class weight is negative, infinite or not a number."""
     weights = class_weight.items() if isinstance(class_weight, dict) else ()
     for label, weight in weights:
         if not 0 <= as_float(weight) < math.inf:
@@ -64,8 +66,9 @@ def check_class_weight(class_weight: str | Mapping[Any, float] | None) -> None:
 def weigh_classes(
     estimator: BaseEstimator, sample_weight: Array | None, y: Array
 ) -> Array | None:
-    """Return rows' weights times the weights of their classes, whose numbers are in
-    `y`. A dict is by label; scikit-learn's boosters would look up numbers in it.
+    """Return the weights of rows, multiplied by `class_weight` of their classes. `y`
+    has the index of each row's class. A dict of class weights has labels as keys;
+    scikit-learn's boosters would look up the indices in it.
     """
     if estimator.class_weight is None:
         return sample_weight
@@ -76,8 +79,9 @@ def weigh_classes(
 
 
 def encode_classes(estimator: BaseEstimator, y: Array) -> Array:
-    """Return each row's class as an index into `classes_`; raise ValueError for other
-    classes. A cast of labels, as in scikit-learn, would cut off text and digits.
+    """Return the class of each row as an index into `classes_`. Raise ValueError for
+    classes that are not in `classes_`: if labels were cast to its dtype, as
+    scikit-learn does, text and digits would be cut off.
     """
     known = estimator.classes_.tolist()
     if unknown := sorted(set(y.tolist()).difference(known), key=str):
@@ -111,7 +115,9 @@ def check_weights(estimator: BaseEstimator, sample_weight: Array | None) -> None
 
 
 def check_weight_size(sample_weight: Array) -> float:
-    """Return the largest absolute weight; ValueError if beyond single precision."""
+    """Return the largest absolute weight. Raise ValueError if it is too large or too
+    small for single precision.
+    """
     largest = float(np.abs(sample_weight).max())
     if largest > 0:  # scikit-learn's checks are of weights that are all 0
         what, divide = "sample_weight is up to", "the weights by their mean"
@@ -120,7 +126,9 @@ def check_weight_size(sample_weight: Array) -> float:
 
 
 def check_single_precision(size: float, what: str, divide: str) -> None:
-    """Raise ValueError, worded by `what` and `divide`, if `size` exceeds float32."""
+    """Raise ValueError if `size` is too large or too small for single precision. `what`
+    begins the message; `divide` names the values to divide, and by which number.
+    """
     tiny, huge = np.finfo(np.float32).tiny.item(), np.finfo(np.float32).max.item()
     if not tiny <= size <= huge:
         raise ValueError(
@@ -130,7 +138,7 @@ def check_single_precision(size: float, what: str, divide: str) -> None:
 
 
 def _as_object(value: object) -> Any:
-    """Return the object that a string or a dict is short for; else the value itself."""
+    """Return the object that a string or dict stands for, or else the value itself."""
     if isinstance(value, Mapping):
         return Blend(value)
     if isinstance(value, str) and value in CRITERIA:
@@ -139,7 +147,7 @@ def _as_object(value: object) -> Any:
 
 
 class ParametersMixin(BaseEstimator):
-    """Checks the parameters of our estimators: names, also nested ones, and values."""
+    """Check the names, also nested ones, and values of the estimators' parameters."""
 
     def set_params(self, **params: Any) -> Self:
         """Set the parameters of this estimator.
@@ -179,7 +187,7 @@ class ParametersMixin(BaseEstimator):
         return self
 
     def _validate_params(self) -> None:
-        """Check parameters as scikit-learn does when a fit begins, with more hints."""
+        """Check parameters as scikit-learn's fit does; add hints to its errors."""
         refuse_removed(self.split_criterion)
         try:
             super()._validate_params()
@@ -204,8 +212,8 @@ class ParametersMixin(BaseEstimator):
 
 
 class VersionedStateMixin(BaseEstimator):
-    """Stores the versions of scikit-learn and sklearn_era in pickles, and warns on
-    reading if one of them differs; scikit-learn does so for its own classes only.
+    """Store the versions of scikit-learn and sklearn_era in pickles, and warn if one of
+    them differs when a pickle is read; scikit-learn warns for its own classes only.
     """
 
     def __getstate__(self) -> dict[str, Any]:

@@ -38,7 +38,7 @@ class PreviousFit(NamedTuple):
         )
 
     def check_same(self, estimator: BaseEstimator) -> None:
-        """Raise ValueError if columns, classes, the link or categories have changed."""
+        """Raise ValueError if columns, classes, link or categories have changed."""
         end = "or set warm_start=False."
         kept = "trees that warm_start=True keeps"
         n_features = estimator.n_features_in_
@@ -85,7 +85,7 @@ class PreviousFit(NamedTuple):
             )
 
     def check_same_draws(self, forest: BaseEstimator) -> None:
-        """Raise ValueError if existing trees' rows, drawn anew, would be other rows."""
+        """Raise ValueError if drawing existing trees' rows again gives other rows."""
         if forest._draws != self.draws or not self._has_same_bins(forest):
             raise ValueError(
                 f"oob_score={forest.oob_score!r} draws the rows of the trees that "
@@ -95,7 +95,7 @@ class PreviousFit(NamedTuple):
             )
 
     def warn_of_other_bins(self, booster: BaseEstimator) -> None:
-        """Warn if bins have other thresholds than in the fit that grew the trees."""
+        """Warn if the thresholds of bins differ from the previous fit's thresholds."""
         if not self._has_same_bins(booster):
             warn_user(
                 "X makes other bins than the rows that the trees which warm_start=True "
@@ -114,7 +114,7 @@ class PreviousFit(NamedTuple):
 
 
 def _known_categories(estimator: BaseEstimator) -> list[tuple[Any, ...]]:
-    """Return the index, the categories and the bins of each categorical column."""
+    """Return a tuple for each categorical column: index, categories, and their bins."""
     if estimator.is_categorical_ is None:
         return []
     encoder = encoder_of(estimator)

@@ -1,12 +1,12 @@
-"""Binning: one byte for each value, by scikit-learn's thresholds.
+"""Bin each value to one byte, by scikit-learn's thresholds.
 
-- ``integers``: bins of small integers, by table; ``integer_columns``: their columns;
-  ``integer_bins``: the loops over them;
-- ``floats``: bins of any other X, some columns at a time, by ``float_bins``;
-- ``rare_categories``: the bins of categories in scikit-learn's encoder;
-  ``category_groups``: which categories share a bin, if a column has too many;
-- ``thresholds``: the thresholds of a column of floats;
-- ``dataset``: rows binned once, for many fits; ``parquet``: the same from files;
-- ``hooks``: methods that scikit-learn's patched ``fit`` calls for bins;
-- ``read_columns``: values of any type to numbers, with errors that name the column.
+- ``integers`` bins small integers by a table; ``integer_columns`` reads the columns of
+  integers, and ``integer_bins`` loops over them;
+- ``floats`` bins any other X, some columns at a time, by ``float_bins``;
+- ``rare_categories`` keeps the bins of categories in scikit-learn's encoder;
+  ``category_groups`` chooses the categories that share a bin if there are too many;
+- ``thresholds`` finds the thresholds of a column of floats;
+- ``dataset`` bins rows once, for many fits; ``parquet`` bins rows from files;
+- ``hooks`` has the methods that scikit-learn's patched ``fit`` calls for bins;
+- ``read_columns`` converts values of any type to numbers; its errors name the column.
 """

@@ -1,5 +1,6 @@
-"""Columns with more categories than bins: each frequent category has its own bin; rare
-categories share a bin if their rows in other eras have similar targets.
+"""Bin columns that have more categories than bins. The most frequent categories have
+bins of their own. Other categories share a bin if their targets are similar; for a row
+of a rare category, targets are compared only in eras other than the row's own.
 """
 
 from typing import Any
@@ -24,10 +25,14 @@ def group_categories(
     estimator: BaseEstimator, X: Array, targets: Array, sample_weight: Array | None,
     eras: Any,
 ) -> None:  # fmt: skip
-    """Set the bins of categories in the encoder; replace the codes in the first columns
-    of X by bins. A row of a rare category gets the bin that suits the category's
-    `targets`, (n_rows, n_outputs), in other eras (NaN if it is in none): with the row's
-    own target, trees would fit noise.
+    """Bin each column that has more categories than bins. Set the bins in the encoder,
+    and replace the codes in the first columns of X by bins. `targets` has the shape
+    (n_rows, n_outputs).
+
+    A row of a rare category gets the bin that suits the category's targets in eras
+    other than the row's own, or NaN if the category is in no other era. If a row's own
+    target had a part in the row's bin, trees would fit noise. Warn of columns in which
+    no category is frequent, and none is in two eras.
     """
     encoder, is_single = encoder_of(estimator), eras is None or eras.labels.size == 1
     sizes, unknown = numbers_of_categories(encoder), []
@@ -58,10 +63,11 @@ def group_categories(
 def _group(
     codes: Ints, parts: Ints, y: Array, weights: Array, n_categories: int, max_bins: int
 ) -> tuple[Ints, Array | None]:
-    """Return the bins of categories, and of rows. A row has its category's bin; if the
-    category is rare, the row has the bin that other `parts` (eras, or folds) give the
-    category, NaN if no other has it. Bins of rows are None if all categories are rare
-    and each is in one part.
+    """Return the bin of each category, and the bin of each row. A row of a frequent
+    category has the category's bin. A row of a rare category has the bin that the
+    category gets from `parts` (eras or folds) other than the row's own, or NaN if no
+    other part has the category. The second array is None if there are no rows, or if
+    all categories are rare and each is in one part.
     """
     if codes.size == 0:
         return np.zeros(n_categories, dtype=np.intp), None
@@ -94,7 +100,7 @@ def bins_of_codes(codes: Array, bins: Ints) -> Array:
 
 def _limits(n_rows: Array, effects: Array, max_bins: int) -> tuple[Ints, Array]:
     """Return the most frequent categories, which get bins of their own, and thresholds
-    of `effects` that cut the others into bins of about equally many rows.
+    of `effects` that divide all other categories into bins with about as many rows.
     """
     n_shared = max(1, max_bins // 4)
     n_own = max(max_bins - n_shared, 2 * max_bins - n_rows.size)
@@ -112,7 +118,7 @@ def _limits(n_rows: Array, effects: Array, max_bins: int) -> tuple[Ints, Array]:
 
 
 def _first_axis(targets: Array, codes: Ints, weights: Array) -> Array:
-    """Return targets along the axis on which the means of categories differ most."""
+    """Project targets on the axis along which the means of categories differ most."""
     if targets.shape[1] == 1:
         return targets[:, 0]
     n = np.bincount(codes, weights)

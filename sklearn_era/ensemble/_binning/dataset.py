@@ -1,4 +1,4 @@
-"""`BinnedDataset`: rows binned once, for any number of fits."""
+"""Bin rows once, for any number of fits: `BinnedDataset`."""
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
@@ -28,13 +28,13 @@ from .parquet import bin_features, check_names, read_kept_eras, read_target
 
 @dataclass(kw_only=True, repr=False, eq=False)
 class BinnedDataset:
-    """Training rows, binned once: one byte for each value, sorted by era.
+    """Training rows that are binned once, to one byte per value, and sorted by era.
 
     ``fit(dataset)`` takes a data set in place of `X`, `y`, `sample_weight` and `eras`,
     any number of times and with any parameters except `max_bins`. Without early
     stopping, the trees are those of ``fit(X, y, sample_weight, eras=eras)`` with rows
-    stably sorted by era, bit for bit (with more than 200,000 rows, for the same
-    `random_state`, since the bins are then made from a sample of the rows).
+    stably sorted by era, bit for bit. With more than 200,000 rows, bins are made from a
+    sample of the rows, and the data set and the estimator need the same `random_state`.
 
     Make a data set with :meth:`from_arrays` or :meth:`from_parquet`. A data set has no
     categorical features and no raw values: ``predict``, `X_val` and callbacks that read
@@ -57,8 +57,8 @@ class BinnedDataset:
     feature_names : ndarray of shape (n_features,), dtype=object, or None
         The names of the columns, if all are strings.
     era_column : str, list of str, or None
-        The columns that eras came from. Models fitted to the data set leave them out of
-        the frames that they predict.
+        The columns that eras came from. Models fitted to the data set leave these
+        columns out of the data frames that they predict.
     max_bins : int
         Maximum number of bins of a feature, without the bin of missing values.
     shape : tuple of int
@@ -120,8 +120,8 @@ class BinnedDataset:
         max_bins : int, default=255
             Maximum number of bins of a feature, in [2, 255], as in the estimator.
         random_state : int, RandomState instance or None, default=None
-            Seed of the sample of rows from which bins are made, if they exceed 200,000.
-            An estimator with the same `random_state` draws the same sample.
+            Seed of the sample from which bins are made if there are more than 200,000
+            rows. An estimator with the same `random_state` draws the same sample.
 
         Returns
         -------
@@ -183,7 +183,7 @@ class BinnedDataset:
 
         Each file is read twice: first for the thresholds, from a sample of the rows if
         there are more than 200,000, then for the bins. Memory holds the data set, some
-        hundred MiB, about 50 bytes per row, and a file's row groups of 64 columns.
+        hundred MiB, about 50 bytes per row, and 64 columns of a file's row groups.
 
         Parameters
         ----------
@@ -205,14 +205,14 @@ class BinnedDataset:
         random_state : int, RandomState instance or None, default=None
             As in :meth:`from_arrays`.
         drop_missing_target : bool, default=False
-            Whether to drop rows whose target is null or NaN, instead of an error.
+            Whether to drop rows whose target is null or NaN, or else raise an error.
         keep_eras : collection or dict, default=None
             The labels of the eras to keep; by default all. Rows of other eras, and rows
-            without a label, are dropped before any check. A dict maps labels to new
-            ones, several to the same if wanted: for example weeks to months.
+            without a label, are dropped before any check. A dict maps the labels to
+            keep to new labels, which may be equal: for example, weeks to months.
         on_progress : callable, default=None
-            Called as ``on_progress(n_done, n_features)`` with the number of binned
-            features, each time it has grown.
+            Called as ``on_progress(n_done, n_features)`` each time that further
+            features are binned; ``n_done`` is the number of binned features so far.
 
         Returns
         -------
@@ -226,8 +226,8 @@ class BinnedDataset:
             names it); if targets or eras are missing; if a weight is negative; if
             `keep_eras` names an era that no file has, or is given without `era`.
         MemoryError, ImportError
-            If the binned matrix does not fit in memory; the message names its size. If
-            pyarrow is not installed (the extra ``parquet``).
+            If the binned matrix does not fit in memory (the message names its size); if
+            pyarrow, which the extra ``parquet`` installs, is missing.
         """
         mapper = make_bin_mapper(max_bins, random_state)
         columns = ParquetColumns(path)
@@ -319,7 +319,7 @@ class BinnedDataset:
 
 
 def make_bin_mapper(max_bins: int, random_state: Seed) -> _BinMapper:
-    """Return an unfitted bin mapper, seeded as ``fit`` seeds its own."""
+    """Check `max_bins`; return an unfitted bin mapper, seeded as in ``fit``."""
     if not isinstance(max_bins, Integral) or not 2 <= max_bins <= 255:
         raise ValueError(f"max_bins={max_bins!r} must be an integer from 2 to 255.")
     seed = check_random_state(random_state).randint(np.iinfo(np.uint32).max, dtype="u8")
@@ -330,8 +330,8 @@ def make_bin_mapper(max_bins: int, random_state: Seed) -> _BinMapper:
 def _sort_by_era(
     y: NDArray[Any], sample_weight: Any, eras: EncodedEras | None
 ) -> tuple[NDArray[np.uint32] | None, NDArray[Any], Any, EncodedEras | None]:
-    """Return the order that sorts rows by era (None if rows are sorted), then `y`,
-    `sample_weight` and `eras` in this order.
+    """Return the order that sorts rows by era, or None if rows are sorted already or
+    have no eras; then `y`, `sample_weight` and `eras`, sorted in this order.
     """
     if y.dtype.kind == "f":
         y = y.astype(np.float64, copy=False)

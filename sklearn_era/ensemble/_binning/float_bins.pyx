@@ -1,7 +1,7 @@
-"""Bins of floats, by binary searches for many values at once.
+"""Bin floats by binary searches for many values at once.
 
-Each step of a search is an addition, not a branch that processors mispredict half of
-the time, and values do not wait for each other. So a search takes a tenth of the time.
+Each step of a search is an addition. A search by branches takes ten times as long, as
+processors mispredict half of the branches, and each value waits for the one before it.
 """
 
 from cython.parallel import prange

@@ -1,4 +1,4 @@
-"""Methods that the patched ``fit`` calls to bin a data set, integers, or floats."""
+"""Define the methods that the patched ``fit`` calls to bin X, of any kind."""
 
 from time import time
 from typing import Any
@@ -29,7 +29,7 @@ from .read_columns import encode, feature_columns
 
 
 class DatasetRows(UnbinnedRows):
-    """Stands in for X in ``fit``: all rows or some rows of a `BinnedDataset`."""
+    """Stand in for X in ``fit``, with all or some of the rows of a `BinnedDataset`."""
 
     def __init__(self, dataset: BinnedDataset):
         super().__init__(*dataset.shape)
@@ -40,7 +40,7 @@ class DatasetRows(UnbinnedRows):
         return self.shape[0] * self.shape[1]
 
     def bins(self, order: str, n_threads: int) -> NDArray[np.uint8]:
-        """Return the bins of the selected rows; of all, the data set's own matrix."""
+        """Return the selected rows' bins. If all are selected, copy nothing."""
         if self.rows is None:
             return self.dataset.X_binned
         columns = np.arange(self.shape[1], dtype=np.intp)
@@ -48,8 +48,9 @@ class DatasetRows(UnbinnedRows):
 
 
 class BinningMixin(gradient_boosting.BaseHistGradientBoosting):
-    """Takes the bins of a `BinnedDataset`, bins small integers by table, and copies any
-    other X, and categories, to float64 first. All bins are scikit-learn's.
+    """Make the same bins as scikit-learn. A `BinnedDataset` has its bins already; small
+    integers are binned by a table; any other X, and X with categories, is first copied
+    to float64.
     """
 
     _bin_mapper: Any
@@ -63,8 +64,9 @@ class BinningMixin(gradient_boosting.BaseHistGradientBoosting):
     def _arrays_of_fit(
         self, X: Table, y: ArrayLike, sample_weight: ArrayLike | None, eras: Eras | None
     ) -> tuple[Any, Any, Any]:
-        """Return checked `y`, `sample_weight` and `eras`; a data set X has its own.
-        Raise ValueError if arrays are passed with a data set, or if `y` is missing.
+        """Check and return `y`, `sample_weight` and `eras`; if X is a `BinnedDataset`,
+        return the data set's own. Raise ValueError if any array is passed along with a
+        data set, or if `y` is missing without one.
         """
         check_table(X)
         check_mask(sample_weight, "sample_weight")
@@ -88,7 +90,7 @@ class BinningMixin(gradient_boosting.BaseHistGradientBoosting):
 
     def _preprocess_X(self, X: Any, *, reset: bool) -> Any:
         """Preprocess X as scikit-learn does, but wrap a `BinnedDataset`, or small
-        integers, in an `UnbinnedRows`.
+        integers, in an `UnbinnedRows`. `reset` is True for the training data of a fit.
         """
         if reset:
             # All rows from here to the binning of the training rows belong to the fit.
@@ -113,8 +115,8 @@ class BinningMixin(gradient_boosting.BaseHistGradientBoosting):
         return (columns, None) if reset else columns
 
     def _encode(self, X: Table, reset: bool) -> Any:
-        """Preprocess X as scikit-learn does. If the fit has `rows_of_values`, numbers
-        of rows for each value of X, let rare categories share a bin.
+        """Preprocess X as scikit-learn does. If the fit's state has `rows_of_values`,
+        the number of rows for each value of X, let rare categories share a bin.
         """
         encoded = encode(self, X, reset=reset)
         n_rows = self._fit_state.rows_of_values if reset else None
@@ -173,8 +175,9 @@ class BinningMixin(gradient_boosting.BaseHistGradientBoosting):
             self._era_column = X.era_column
 
     def _check_categories(self) -> list[NDArray[np.float64] | None]:
-        """Return the codes of each column's categories, or None for numbers. Unlike
-        scikit-learn, accept more categories than bins, and columns without any.
+        """Return a list that has the codes of each column's categories, or None for a
+        column of numbers. Unlike scikit-learn, accept columns with more categories than
+        bins, and columns without a category.
         """
         encoder = encoder_of(self)
         known: list[Any] = [None] * self._preprocessor.n_features_in_
@@ -187,8 +190,9 @@ class BinningMixin(gradient_boosting.BaseHistGradientBoosting):
     def _bin_data(
         self, X: Any, sample_weight: Any = None, *, is_training_data: bool
     ) -> NDArray[np.uint8]:
-        """Fit the bin mapper to training rows. Return the bins of X, Fortran-ordered
-        for training rows, else C-ordered; they may be X's own memory, then read-only.
+        """Return the bins of X: Fortran-ordered for training rows, to which the bin
+        mapper is fitted first, and C-ordered for validation rows. If the bins share
+        memory with X, they are read-only.
         """
         if is_training_data:
             self._fit_state.keeps_integers = False

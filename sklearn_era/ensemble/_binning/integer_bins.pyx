@@ -1,4 +1,4 @@
-"""Loops over columns of small integers, to count values and to map them to bins.
+"""Loop over columns of small integers, to count values and to map values to bins.
 
 A column is given by its address and stride, so one loop serves arrays of any layout and
 data frames of separate columns. Values are read as unsigned integers of 8 or 16 bits,
@@ -29,9 +29,10 @@ def count_codes(
     uint32_t[:, ::1] counts,  # OUT, (n_columns, 2 ** (8 * itemsize)); zero at first
     const int n_threads,
 ):
-    """Count how often each code occurs in `rows` of each column, repeats included.
+    """Write into `counts` how often each code occurs in `rows` of each column. A row
+    that `rows` repeats counts each time.
 
-    The caller keeps the memory at the addresses alive and the rows within bounds.
+    The caller must keep the memory at the addresses alive and the rows within bounds.
     """
     cdef:
         intp_t n_columns = addresses.shape[0]
@@ -78,8 +79,9 @@ def map_codes(
     uint8_t[:, :] binned,  # OUT, (n_rows, n_features)
     const int n_threads,
 ):
-    """Write into `binned` the table's entry for the code in each row of each column. As
-    in `count_codes`, the caller keeps memory alive, and rows and columns within bounds.
+    """Write the bin of each row of each column into `binned`: the entry of the column's
+    table for the row's code. As in `count_codes`, the caller must keep the memory alive
+    and the rows and columns within bounds.
     """
     cdef:
         intp_t n_columns = addresses.shape[0]

@@ -1,4 +1,4 @@
-"""Matrices and data frames of small integers, read by columns without a copy."""
+"""Read matrices and data frames of small integers by columns, without a copy."""
 
 import copy
 import sys
@@ -92,7 +92,7 @@ class IntegerColumns(UnbinnedRows):
         return column if self.rows is None else column[self.rows]
 
     def batches(self) -> Iterator[ColumnBatch]:
-        """Yield all columns in batches; values of a batch have one size in bytes."""
+        """Yield all columns in batches. In a batch, all values have the same size."""
         kinds: dict[tuple[bool, int], list[int]] = {}
         for feature, column in enumerate(self._columns):
             kind = (callable(column), self.dtypes[feature].itemsize)
@@ -106,8 +106,8 @@ class IntegerColumns(UnbinnedRows):
                 yield ColumnBatch(np.array(batch, dtype=np.intp), arrays, memory)
 
     def as_one_matrix(self) -> Bytes | None:
-        """Return all columns as a read-only Fortran-ordered matrix of bytes; None if
-        this needs a copy, or for a memory map, whose file other processes may change.
+        """Return all columns as a read-only Fortran-ordered matrix of bytes. Return
+        None for a memory map, which other processes may change, or if a copy is needed.
         """
         n_rows = self._n_rows
         if self.rows is not None or any(dtype.itemsize != 1 for dtype in self.dtypes):
@@ -137,7 +137,7 @@ class IntegerColumns(UnbinnedRows):
 
 
 def addresses_of(arrays: list[NDArray[Any]]) -> tuple[Rows, Rows]:
-    """Return the address of each 1-d array, and its stride in bytes."""
+    """Return two arrays: the address of each 1-d array, and the stride in bytes."""
     both = [(x.__array_interface__["data"][0], x.strides[0]) for x in arrays]
     addresses, strides = np.array(both, dtype=np.intp).reshape(-1, 2).T.copy()
     return addresses, strides
@@ -219,7 +219,7 @@ def _columns_of_arrow(given: list[Any], types: list[Any]) -> list[Column]:
 
 
 def _owner(array: NDArray[Any]) -> Any:
-    """Return the object that owns an array's memory: the last in the chain of bases."""
+    """Return the object that owns an array's memory, the end of the chain of bases."""
     while isinstance(array, np.ndarray) and array.base is not None:
         array = array.base
     return array

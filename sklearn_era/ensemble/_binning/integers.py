@@ -1,5 +1,5 @@
-"""Binning of small integers, with scikit-learn's thresholds but without its float64
-copy: counts of the few distinct values give the thresholds, and a table gives the bins.
+"""Bin small integers by scikit-learn's thresholds, but without its copy to float64. The
+thresholds come from counts of the few distinct values, and the bins from a table.
 """
 
 from typing import Any
@@ -65,8 +65,9 @@ def bin_columns(mapper: _BinMapper, columns: IntegerColumns, order: str = "F") -
 
 
 def make_tables(thresholds: list[Floats | None], dtypes: list[np.dtype[Any]]) -> Bytes:
-    """Return a row for each column: the bin of each code of its dtype. All dtypes have
-    one size. A value equal to a threshold is in the bin below it, as in `transform`.
+    """Return an array that has a row for each column: the bin of each code of the
+    column's dtype. All dtypes must have the same size. A value equal to a threshold is
+    in the bin below the threshold, as in the bin mapper's ``transform``.
     """
     tables = np.empty((len(dtypes), 2 ** (8 * dtypes[0].itemsize)), dtype=np.uint8)
     for table, column, dtype in zip(tables, thresholds, dtypes, strict=True):
@@ -104,7 +105,7 @@ def take_rows(
 
 
 def find_missing_values(X_binned: Bytes, mapper: _BinMapper) -> Bytes:
-    """Return which columns have missing values, without a copy of the whole matrix."""
+    """Return whether each column has missing values; do not copy the whole matrix."""
     missing = mapper.missing_values_bin_idx_
     has_missing = [(column == missing).any() for column in X_binned.T]
     return np.array(has_missing, dtype=np.uint8)

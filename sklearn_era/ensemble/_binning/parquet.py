@@ -1,4 +1,4 @@
-"""Binning of Parquet files, batch by batch."""
+"""Bin Parquet files, batch by batch."""
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
@@ -64,8 +64,9 @@ def check_names(
 def read_target(
     columns: ParquetColumns, target: str, kept: Rows, drop_missing: bool
 ) -> tuple[NDArray[Any], Rows]:
-    """Return the targets of the `kept` rows, without missing ones, and their places in
-    `kept`. Raise ValueError for missing targets unless `drop_missing` is True.
+    """Return two arrays: the targets of those `kept` rows that have a target, and the
+    positions of these rows in `kept`. Raise ValueError if all targets are missing, or,
+    unless `drop_missing` is True, if any target is missing.
     """
     y = columns.read_labels(target)
     if kept.size < y.size:
@@ -111,7 +112,7 @@ def read_kept_eras(
 def _choose_eras(
     distinct: NDArray[Any], era: str, keep_eras: Eras
 ) -> tuple[Rows, NDArray[Any]]:
-    """Return the indices in `distinct` of the labels to keep, and their new labels."""
+    """Return the indices in `distinct` of the labels to keep, and the new labels."""
     given = list(keep_eras)
     if isinstance(keep_eras, str):
         raise ValueError(
@@ -165,7 +166,7 @@ def bin_features(
 def _read_sample(
     columns: ParquetColumns, group: list[str], sample_rows: Rows
 ) -> list[NDArray[Any]]:
-    """Return the values of the sampled rows, by column, in the order of the sample."""
+    """Return, for each column, the values of the sampled rows in the sample's order."""
     slots = np.argsort(sample_rows, kind="stable")
     in_order = sample_rows[slots]
     is_sampled = np.zeros(columns.n_rows, dtype=bool)
@@ -205,7 +206,7 @@ def _read_bins(
     columns: ParquetColumns, group: list[str], thresholds: list[Floats | None],
     place: Rows, mapper: _BinMapper, binned: Bytes,
 ) -> None:  # fmt: skip
-    """Write the bins of each row into `binned` at its `place`; skip rows with -1."""
+    """Write the bins of each row into row `place` of `binned`, unless `place` is -1."""
     dtypes = [columns.sample_dtype(name) for name in group]
     tables = _make_small_tables(dtypes, thresholds)
     for first, batch in columns.iter_batches(group, place >= 0):
@@ -242,7 +243,9 @@ def _read_bins(
 def _make_small_tables(
     dtypes: list[np.dtype[Any]], thresholds: list[Floats | None]
 ) -> list[tuple[int, Rows, Bytes]]:
-    """Return a tuple per item size: the size, its columns, and their tables of bins."""
+    """Return a tuple for each size of 1 or 2 bytes that values have: the size, the
+    columns with values of this size, and the tables of their bins.
+    """
     tables = []
     for itemsize in (1, 2):
         small = [i for i, dtype in enumerate(dtypes) if dtype.itemsize == itemsize]

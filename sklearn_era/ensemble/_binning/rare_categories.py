@@ -1,5 +1,6 @@
-"""Columns with more categories than bins, whose rarest categories share a bin:
-scikit-learn's own encoder gives them one code, so that its estimators predict the same.
+"""Let the rarest categories share a bin in columns with more categories than bins.
+scikit-learn's own encoder gives these categories one code, so that scikit-learn's own
+estimators predict the same.
 """
 
 from typing import Any
@@ -16,12 +17,12 @@ _MOST_NAMED = 5
 
 
 def encoder_of(estimator: BaseEstimator) -> OrdinalEncoder:
-    """Return the encoder of the categorical columns: the trees' first features."""
+    """Return the encoder of the categorical columns, which are first in the trees."""
     return estimator._preprocessor.named_transformers_["encoder"]
 
 
 def numbers_of_categories(encoder: OrdinalEncoder) -> NDArray[np.intp]:
-    """Return the number of categories of each column, without missing values."""
+    """Return the number of categories of each column; missing values do not count."""
     sizes = [categories.size for categories in encoder.categories_]
     return np.array([n - (i in encoder._missing_indices) for i, n in enumerate(sizes)])
 
@@ -29,8 +30,9 @@ def numbers_of_categories(encoder: OrdinalEncoder) -> NDArray[np.intp]:
 def share_bins(
     estimator: BaseEstimator, X: NDArray[np.float64], n_rows: NDArray[Any] | None = None
 ) -> None:
-    """Give rare categories one code, in the encoder and in the encoded rows X, and warn
-    once. Values of X stand for `n_rows` rows each, (n_samples, n_encoded), or for one.
+    """Give the rare categories of a column one code, in the encoder and in the encoded
+    rows X, and warn once. `n_rows`, of shape (n_samples, n_encoded), is the number of
+    rows that each value of X stands for; None is one row for each.
     """
     encoder, max_bins = encoder_of(estimator), estimator.max_bins
     if numbers_of_categories(encoder).max() <= max_bins:
@@ -62,7 +64,7 @@ def share_bins(
 
 
 def set_bins(encoder: OrdinalEncoder, i: int, bins: NDArray[np.intp]) -> None:
-    """Set the bins of categories of column `i` in the encoder; bins may be shared."""
+    """Set the bins of column `i`'s categories, some of which may share a bin."""
     if not hasattr(encoder, "_default_to_infrequent_mappings"):
         n_columns = len(encoder.categories_)
         encoder._infrequent_enabled = True

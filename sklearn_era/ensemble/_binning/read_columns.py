@@ -1,4 +1,4 @@
-"""The conversion of columns of X to numbers, with errors that name the column."""
+"""Convert columns of X to numbers, with errors that name the column."""
 
 from typing import Any
 
@@ -75,7 +75,7 @@ def read_by_column(
     error: Exception | None = None,
 ) -> NDArray[np.float64]:  # fmt: skip
     """Return the `rows` of X (None for all) as numbers, read as in the fit, with codes
-    of categories in the first columns. Raise `error`, if given, if X is not a table.
+    of categories in the first columns. If X is not a table, raise `error` if given.
     """
     table = as_frame(X)
     shape = () if hasattr(type(X), "toarray") else getattr(table, "shape", ())

@@ -1,4 +1,4 @@
-"""Thresholds of bins: the same as scikit-learn's, but faster."""
+"""Find the thresholds of bins: the same as scikit-learn's, but faster."""
 
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -26,9 +26,9 @@ _VALUES_FOR_THREADS = 500_000
 def draw_rows(
     mapper: _BinMapper, n_samples: int, sample_weight: Floats | None
 ) -> tuple[Rows | None, Floats | None]:
-    """Return the rows that scikit-learn samples for quantiles, by the same generator
-    and arguments, and None for their weights, by which they are drawn. If it takes all
-    rows, return None for the rows, and `sample_weight`.
+    """Return the rows from which quantiles are computed, and their weights. If
+    scikit-learn would draw a sample, draw the same one, by weight, and return None for
+    its weights. Otherwise return None, which is all rows, and `sample_weight`.
     """
     if mapper.subsample is None or n_samples <= mapper.subsample:
         return None, sample_weight
@@ -44,8 +44,8 @@ def draw_rows(
 def set_thresholds(
     mapper: _BinMapper, thresholds: Sequence[Floats | None], columns: Sequence[Any] = ()
 ) -> None:
-    """Set the attributes of a fitted bin mapper. A column without a value has None for
-    its thresholds: no tree splits on it, and a warning names it.
+    """Set the attributes of a fitted bin mapper. The thresholds of a column without a
+    value are None: no tree splits on the column, and a warning names it by `columns`.
     """
     known = mapper.known_categories or [None] * len(thresholds)
     is_categorical = np.array([x is not None for x in known], dtype=bool)
@@ -105,7 +105,7 @@ def find_thresholds(
 
 @lru_cache(maxsize=16)
 def _places_of_quantiles(n_values: int, max_bins: int) -> tuple[Rows, Rows]:
-    """Return, for each quantile, the places of the two sorted values it averages."""
+    """Return the positions of the two sorted values whose mean is each quantile."""
     percents = np.linspace(0, 100, num=max_bins + 1)[1:-1]
     numbers = np.arange(n_values, dtype=np.float64)
     places = np.percentile(numbers, percents, method="averaged_inverted_cdf")
@@ -116,8 +116,9 @@ def map_in_threads(
     function: Callable[..., Any], arguments: Sequence[Iterable[Any]], n_threads: int,
     n_values: int,
 ) -> list[Any]:  # fmt: skip
-    """Return the results of a function that releases the GIL. Use threads if it reads
-    many values: joblib checks for results every 10 ms, enough to bin ten columns.
+    """Call a function, which must release the GIL, as ``map`` does; return the results.
+    Use threads if the calls read many values, `n_values` in all. They are not joblib's,
+    which looks for results only every 10 ms: a thread bins ten columns in this time.
     """
     if n_values < _VALUES_FOR_THREADS:
         return list(map(function, *arguments))

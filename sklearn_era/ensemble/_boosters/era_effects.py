@@ -1,4 +1,4 @@
-"""An intercept for each era, estimated along with the trees, and its forecast."""
+"""Estimate an intercept for each era along with the trees, and forecast it."""
 
 from typing import Any
 
@@ -31,8 +31,9 @@ _ESTIMATED_AT = frozenset([0, *(4**k for k in range(1, 16))])
 
 
 class EraIntercepts:
-    """The intercepts of all eras in a fit, equal in all processes. Raw predictions
-    include the era's intercept for training rows, and the forecast for other rows.
+    """The intercepts of all eras during a fit; they are equal in all processes. Raw
+    predictions of training rows include the intercept of the row's era, and raw
+    predictions of other rows include the forecast.
     """
 
     def __init__(
@@ -64,7 +65,9 @@ class EraIntercepts:
         self, estimator: BaseEstimator, y: Array, raw: Array,
         sample_weight: Array | None, raw_val: Array | None,
     ) -> None:  # fmt: skip
-        """Update an estimator's intercepts; add the changes to `raw` and `raw_val`."""
+        """Update the estimator's intercepts, and add the changes in place to the raw
+        predictions of training rows, `raw`, and of validation rows, `raw_val`.
+        """
         self._move(raw, estimator._era_intercepts)  # those of a warm start
         if self._groups is not None:
             self._groups.update(estimator, y, raw, sample_weight, raw_val)
@@ -95,8 +98,9 @@ class EraIntercepts:
 def settle_intercepts(
     estimator: BaseEstimator, effects: Intercepts, series: Array, is_estimated: bool
 ) -> Array:
-    """Set an estimator's intercepts and forecast by `series`; return the change of the
-    forecast. Eras without weight get the forecast, and do not count as steps in time.
+    """Set an estimator's intercepts and forecast from `series`, which `values_of_eras`
+    returns; return the change of the forecast. Eras without weight get the forecast,
+    and do not count as steps in time. If `is_estimated`, estimate the level anew.
     """
     has_weight = eras_with_weight(series)
     known = series[:, has_weight]
@@ -120,8 +124,9 @@ def settle_intercepts(
 
 
 def _groups_of(patterns: NDArray[np.uint8]) -> NDArray[np.intp]:
-    """Return the group of each era, of all eras with its bins. While too many groups
-    have several eras, merge neighbouring bins of the column that has most.
+    """Return the group of each era; eras with equal bins in `patterns` are a group.
+    While more than `_MOST_CONSTANTS` groups have several eras, merge neighbouring bins
+    of the column with the most distinct bins.
     """
     while True:
         _, groups, sizes = np.unique(
@@ -134,7 +139,9 @@ def _groups_of(patterns: NDArray[np.uint8]) -> NDArray[np.intp]:
 
 
 def _drop_held_out(estimator: BaseEstimator, labels: NDArray[Any]) -> None:
-    """Drop intercepts of held-out eras for a warm start; ValueError for other eras."""
+    """For a warm start, drop the intercepts of eras that the previous fit held out.
+    Raise ValueError if `labels` are not the eras that the previous fit trained on.
+    """
     n_eras, known = labels.size, estimator._era_labels
     held_out = getattr(estimator, "validation_eras_", known[:0])
     is_same = np.array_equal(find(known, labels), np.arange(n_eras))
@@ -154,7 +161,8 @@ def begin_intercepts(
     exchange: Exchange,
 ) -> EraIntercepts | None:  # fmt: skip
     """Return the object that updates a fit's intercepts, or None without `era_effects`.
-    Unless `is_warm`, first delete the estimator's intercepts of an earlier fit.
+    Unless `is_warm`, first delete the intercepts of an earlier fit. Raise ValueError if
+    the estimator still has intercepts, but no `era_effects`.
     """
     if not is_warm:
         for name in FITTED_INTERCEPTS:

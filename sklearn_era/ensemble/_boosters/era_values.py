@@ -30,9 +30,9 @@ def values_of_eras(
     useful hessian, the step is a line search by residuals, and s2 is the variance of
     the asymmetric Laplace law whose likelihood is the loss: ``m^2 / mean(g^2)``, with m
     the mean loss and g the gradients. Trees fit their own rows, which makes s2 too
-    small: for log and Poisson losses, it is at least its known value, a row's mean
-    weight, and steps are at most `largest_step`, as an era of one class has no finite
-    optimum.
+    small. For log and Poisson losses, s2 is therefore at least its known value, a row's
+    mean weight. Their steps are at most `largest_step`, as the optimum of an era with a
+    single class is infinite.
     """
     is_known = isinstance(loss, _OF_KNOWN_VARIANCE)
     least_s2 = 1.0
@@ -67,7 +67,7 @@ def values_of_eras(
 
 
 def eras_with_weight(series: Array) -> NDArray[np.bool_]:
-    """Return whether each era has weight, by the result of `values_of_eras`."""
+    """Return a mask of the eras with weight; `values_of_eras` returns `series`."""
     return ~np.isnan(series[1]).all(axis=1)
 
 

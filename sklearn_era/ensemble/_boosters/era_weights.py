@@ -1,9 +1,10 @@
-"""The weights of eras in each iteration, and the steps of `GroupDRO`:
+"""Weigh eras in each iteration. With `GroupDRO`, each iteration changes the weights by
 
     q_j <- q_j exp(eta loss_j) / sum_i q_i exp(eta loss_i),    q_j = 1 / M at first.
 
-Rows' weights are multiplied by ``M q_j``, whose mean over eras is 1. Its logarithm is
-stored, so that an era can recover from a weight that underflows.
+The weights of the rows of era j are multiplied by ``M q_j``, whose mean over the M eras
+is 1. The logarithm of ``M q_j`` is stored, so that an era can recover from a weight
+that underflows.
 """
 
 from typing import Any
@@ -26,7 +27,7 @@ FITTED_WEIGHTS = ("_weighted_eras", "_era_weights", "_era_log_weights")
 
 
 class MovingEraWeights:
-    """The weights of eras in a fit; an era without weight in its rows keeps its own."""
+    """Weights of eras that change during a fit, unless all rows of the era weigh 0."""
 
     def __init__(
         self, eras: EncodedEras, step_size: float, exchange: Exchange = ALONE,
@@ -42,7 +43,7 @@ class MovingEraWeights:
         self._constants = np.zeros(n_eras)
 
     def base_weights(self, sample_weight: Array) -> Array:
-        """Return `sample_weight` as at the first call, without the factors of eras."""
+        """Return the `sample_weight` of the first call, without the factors of eras."""
         if self._base is None:
             self._base = sample_weight.copy()
         return self._base
@@ -50,7 +51,9 @@ class MovingEraWeights:
     def update(
         self, estimator: BaseEstimator, y: Array, raw: Array, sample_weight: Array
     ) -> None:
-        """Update the eras' weights in the estimator, and the rows' weights in place."""
+        """Update the weights of eras in the estimator, and `sample_weight` in place.
+        Raise ValueError if a step is too large for a number.
+        """
         base = self.base_weights(sample_weight)
         losses, has_weight = self._mean_losses(estimator._loss, y, raw, base)
         with np.errstate(over="ignore", invalid="ignore"):
@@ -72,9 +75,9 @@ class MovingEraWeights:
     def _mean_losses(
         self, loss: BaseLoss, y: Array, raw: Array, base: Array
     ) -> tuple[Array, NDArray[np.bool_]]:
-        """Return each era's mean loss, 0 without weight, and whether the era has
-        weight. Add the constants that losses omit, or large counts would seem to lose
-        least.
+        """Return each era's mean loss, 0 for an era without weight, and a mask of the
+        eras with weight. Include the constants that scikit-learn's losses omit; without
+        these, eras with large counts would seem to have the smallest losses.
         """
         if self._totals is None:
             constants = base * loss.constant_to_optimal_zero(y)
@@ -88,7 +91,7 @@ class MovingEraWeights:
         return means, has_weight
 
     def _sums(self, *values: Array) -> Array:
-        """Return, for each of the arrays, its sums by era over all processes."""
+        """Return a row for each array of `values`: its sums by era in all processes."""
         codes, n_eras = self._eras.codes, self._eras.labels.size
         sums = [np.bincount(codes, each, n_eras) for each in values]
         return self._exchange.sum(np.stack(sums))
@@ -97,7 +100,7 @@ class MovingEraWeights:
 def next_log_weights(
     log_weights: Array, steps: Array, has_weight: NDArray[np.bool_]
 ) -> Array:
-    """Return ``log(M q_j)`` after steps of ``eta loss_j``; the mean weight stays 1."""
+    """Return ``log(M q_j)`` after `steps`, ``eta loss_j``; mean weights remain 1."""
     moved = log_weights.copy()
     of_eras = (log_weights + steps)[has_weight]
     of_eras -= of_eras.max()
@@ -106,8 +109,8 @@ def next_log_weights(
 
 
 def is_reweighted(estimator: BaseEstimator) -> bool:
-    """Return whether weights of eras change in each iteration, as in Group DRO; with a
-    step size of 0, only if a warm start continues with earlier weights.
+    """Return whether the weights of eras change in each iteration, by Group DRO. With a
+    step size of 0, return True only if a warm start continues with earlier weights.
     """
     weighting = estimator.era_weighting
     goes_on = estimator.warm_start and hasattr(estimator, "_era_log_weights")
@@ -117,8 +120,9 @@ def is_reweighted(estimator: BaseEstimator) -> bool:
 def weigh_rows(
     estimator: BaseEstimator, eras: EncodedEras, sample_weight: Array | None
 ) -> Array | None:
-    """Return rows' weights times the fixed weights of their eras, if any. If eras'
-    weights change by iteration, return a copy of rows' weights, to be updated in place.
+    """Return the weights of rows, multiplied by fixed weights of their eras if there
+    are any. If weights of eras change in each iteration, return a copy of the weights
+    of rows instead, which is then updated in place.
     """
     state, is_moved = estimator._fit_state, is_reweighted(estimator)
     if not (is_moved or is_fixed(estimator.era_weighting)):
@@ -139,8 +143,9 @@ def begin_era_weights(
     estimator: BaseEstimator, eras: EncodedEras | None, is_warm: bool,
     exchange: Exchange,
 ) -> MovingEraWeights | None:  # fmt: skip
-    """Begin the estimator's record of eras' weights; return the object that updates
-    them, or None if they are fixed. Raise ValueError if a warm start has other eras.
+    """Begin the estimator's record of the weights of eras. Return the object that
+    updates the weights, or None if the weights are fixed. Raise ValueError if a warm
+    start continues with the weights of other eras.
     """
     reached = estimator.__dict__.get("_era_log_weights") if is_warm else None
     known = estimator.__dict__.get("_weighted_eras")
@@ -180,13 +185,15 @@ def begin_era_weights(
 
 
 def _by_iteration(rows: Array, n_iter: int) -> Array:
-    """Return eras' factors for `n_iter` iterations, with the last row repeated."""
+    """Return `n_iter` rows, one for each iteration; repeat the last row if needed."""
     n_missing = max(0, n_iter - len(rows))
     return np.concatenate([rows[:n_iter], np.repeat(rows[-1:], n_missing, axis=0)])
 
 
 def weights_by_label(estimator: BaseEstimator) -> dict[Any, Array]:
-    """Return a dict from labels of eras to the factors of their rows by iteration."""
+    """Return a dict from the label of each era to the factors of its rows' weights, one
+    for each iteration. Raise AttributeError if the fit did not weigh eras.
+    """
     if not hasattr(estimator, "_era_weights"):
         raise AttributeError(
             f"{type(estimator).__name__} has era_weights_ after a fit with "

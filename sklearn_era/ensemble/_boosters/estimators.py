@@ -1,4 +1,4 @@
-"""The estimators: scikit-learn's own, with the era parameters and the era-aware fit."""
+"""Define the boosters: scikit-learn's own, with the parameters and fit for eras."""
 
 from __future__ import annotations
 
@@ -94,9 +94,10 @@ class HistGradientBoostingClassifier(
 
 
 class SymmetricRegressor(HistGradientBoostingRegressor):
-    """A booster of symmetric trees with ``max_depth`` levels, at most 8. The trees have
-    no other limit: constraints, rows per leaf, criteria of eras and drawn features do
-    not affect them. The unit of ``l2_regularization`` is a row's mean weight.
+    """A booster of symmetric trees, in which all nodes of a level share a split. Trees
+    have ``max_depth`` levels, at most 8, and no other limit: constraints, minimum rows
+    of leaves, split criteria of eras and draws of features do not affect them. The unit
+    of ``l2_regularization`` is the mean weight of a row.
     """
 
     _is_symmetric = True

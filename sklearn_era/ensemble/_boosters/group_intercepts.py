@@ -1,4 +1,4 @@
-"""Intercepts of groups beside times; they are shrunk to 0, the value of new groups."""
+"""Estimate intercepts of groups, and shrink them towards 0, the value of new ones."""
 
 from typing import Any
 
@@ -47,7 +47,9 @@ class GroupIntercepts:
         self, estimator: BaseEstimator, y: Array, raw: Array, sample_weight: Any,
         raw_val: NDArray[Any] | None,
     ) -> None:  # fmt: skip
-        """Update an estimator's intercepts; add the changes to `raw` and `raw_val`."""
+        """Update the estimator's intercepts of groups, and add the changes in place to
+        the raw predictions of training rows, `raw`, and of validation rows, `raw_val`.
+        """
         self._move(estimator._group_intercepts, raw, raw_val)
         if len(estimator._predictors) < self.n_first_trees:
             return
@@ -70,7 +72,7 @@ class GroupIntercepts:
 
 
 def group_steps(estimator: BaseEstimator, groups: EncodedEras) -> Array:
-    """Return the intercept of each row's group, (n_rows, n_outputs); 0 if new."""
+    """Return the intercepts of rows' groups, (n_rows, n_outputs); new groups have 0."""
     return _of_groups(estimator, groups.labels)[groups.codes]
 
 
@@ -82,9 +84,10 @@ def _of_groups(estimator: BaseEstimator, labels: NDArray[Any]) -> Array:
 def take_in_groups(
     estimator: BaseEstimator, rows: HeldOut, raw: Array, n_steps: int
 ) -> None:
-    """Update the intercepts of groups by further rows, in Newton steps. `raw`, the
-    rows' raw predictions with their intercepts, is overwritten. An intercept becomes
-    the mean of its old value and the rows' value, weighted by their precisions.
+    """Update the intercepts of groups by `rows` that trees are not grown on, in
+    `n_steps` Newton steps. A group's intercept becomes the mean, weighted by precision
+    and then shrunk, of its value in the fit and its value in `rows`. The array `raw`,
+    raw predictions of the rows that include all intercepts, is overwritten.
     """
     groups = rows.eras.groups
     assert groups is not None

@@ -1,4 +1,4 @@
-"""The rows of whole eras that early stopping holds out."""
+"""Choose the eras, and their rows, that early stopping holds out."""
 
 from typing import Any
 
@@ -23,8 +23,9 @@ from ...effects import Recency, intercepts_of
 def resolve_validation_eras(
     estimator: BaseEstimator, eras: EncodedEras, n_rows: int
 ) -> str | None:
-    """Return the rule by which early stopping holds out eras: `validation_eras`, with
-    "auto" resolved. Raise ValueError if a parameter needs an order that eras lack.
+    """Return `validation_eras`, with "auto" replaced by "last" or "random" if early
+    stopping holds out eras. Raise ValueError if a parameter needs an order of eras, and
+    the eras have none.
     """
     order, held_out = estimator.era_order, estimator.validation_eras
     stops_early = estimator.early_stopping is True or (
@@ -51,8 +52,9 @@ def split_rows_of_eras(
     eras: EncodedEras, *, validation_fraction: float | int, validation_eras: str | None,
     stratify: NDArray[Any] | None, random_state: int,
 ) -> tuple[NDArray[np.intp], NDArray[np.intp]]:  # fmt: skip
-    """Return indices of training and validation rows. `validation_fraction` is a share
-    or number of eras (of rows if ``validation_eras=None``); ValueError if it is all.
+    """Return the indices of training rows, and of validation rows. If `validation_eras`
+    is None, or if there is a single era, `validation_fraction` is a share or number of
+    rows, otherwise of eras. Raise ValueError if no era is left to train on.
     """
     n_eras = eras.labels.size
     if validation_eras is None or n_eras == 1:
@@ -82,7 +84,9 @@ def split_arrays(
     X: Table, y: ArrayLike, *sample_weight: Any, train: NDArray[np.intp],
     validation: NDArray[np.intp],
 ) -> list[Any]:  # fmt: skip
-    """Return the training and validation rows of each array; check their weights."""
+    """Return a list with the training rows, then the validation rows, of each array.
+    Raise ValueError if all weights of one of these parts are 0.
+    """
     for weights in sample_weight:
         for indices, of_part in ((validation, "holds out"), (train, "leaves to train")):
             if not weights[indices].any():
@@ -107,7 +111,7 @@ def check_rows_left(
     eras: EncodedEras, train: NDArray[np.intp], validation_fraction: float | int,
     min_samples_per_era: float,
 ) -> None:  # fmt: skip
-    """Raise ValueError if an era has too few rows left in `train` to be split."""
+    """Raise ValueError if an era has too few rows in `train` for a split to cover."""
     left = np.bincount(eras.codes[train], minlength=eras.labels.size)
     for j in np.flatnonzero(left < 2 * min_rows_of_side(min_samples_per_era, left)):
         raise ValueError(
@@ -122,7 +126,7 @@ def check_rows_left(
 
 
 def warn_of_unseen_classes(classes: NDArray[Any], is_seen: NDArray[np.bool_]) -> None:
-    """Warn of classes that occur in held-out eras only."""
+    """Warn of classes that only held-out eras have; `is_seen` is False for these."""
     if unseen := classes[~is_seen].tolist():
         warn_user(
             f"The eras that early stopping holds out are the only ones with class(es) "

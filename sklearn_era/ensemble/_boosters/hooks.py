@@ -1,4 +1,4 @@
-"""The methods that the patched ``fit`` calls on a booster, with eras."""
+"""Define the methods that the patched ``fit`` calls on a booster with eras."""
 
 from collections.abc import Callable
 from typing import Any, ClassVar, Self, TypeAlias
@@ -84,18 +84,18 @@ class EraFitMixin(InterceptUpdatesMixin, EraScoringMixin):
             The input samples. A :class:`~sklearn_era.ensemble.BinnedDataset` includes
             the target, weights and eras, which must then not be passed.
         y : array-like of shape (n_samples,)
-            Target values; omitted only with a `BinnedDataset`.
+            Target values. Only a `BinnedDataset` has its own, and needs no `y`.
         sample_weight : array-like of shape (n_samples,), default=None
             Weights of training data.
         eras : array-like of shape (n_samples,) or (n_samples, n_columns), str or \
                 list of str, default=None
             Era of each row: a week, a hospital, a region. Labels of any type that
             `np.unique` sorts (int, str, datetime64), or an ordered categorical; rows
-            need not be in order. The eras of several columns are their combinations,
-            tuples in the order of the columns. Strings name columns of the data frames
-            X and X_val, which are then no features. Required unless
+            need not be in order. With several columns, each combination of their labels
+            is an era, a tuple in the order of the columns. Strings name columns of the
+            data frames X and X_val, which are then not features. Required unless
             `split_criterion="gain"`. With any criterion, early stopping holds out whole
-            eras (see `validation_eras`) and passes eras to an era-wise `scoring`.
+            eras (see `validation_eras`) and passes eras to a `scoring` that takes them.
         X_val : array-like of shape (n_val, n_features), default=None
             Validation rows for early stopping. In a `Pipeline`,
             ``transform_input=["X_val"]`` transforms them as `X`.
@@ -200,7 +200,7 @@ class EraFitMixin(InterceptUpdatesMixin, EraScoringMixin):
     def _weigh_eras(
         self, eras: EncodedEras | None, sample_weight: Array | None
     ) -> Array | None:
-        """Check rows' weights; return them times eras' fixed weights (`weigh_rows`)."""
+        """Check the weights of rows, and return the result of `weigh_rows` for them."""
         check_weights(self, sample_weight)
         if sample_weight is not None:
             sums = self._exchange.sum_of(sample_weight.sum(), sample_weight.size)
@@ -210,8 +210,9 @@ class EraFitMixin(InterceptUpdatesMixin, EraScoringMixin):
     def _hold_out_eras(
         self, eras: EncodedEras | None, stratify: NDArray[Any] | None
     ) -> tuple[EncodedEras | None, NDArray[Any] | None, Callable[..., list[Any]]]:
-        """Return eras of training rows, labels of eras of held-out rows, and a function
-        that splits arrays in the same way; set `validation_eras_`.
+        """Return three results: the eras of the training rows, the era label of each
+        held-out row, and a function that splits arrays into training and held-out rows.
+        Set `validation_eras_` if whole eras are held out.
         """
         if eras is None:
             return None, None, train_test_split
@@ -249,8 +250,9 @@ class EraFitMixin(InterceptUpdatesMixin, EraScoringMixin):
         self, eras: EncodedEras | None, eras_val: NDArray[Any] | None, y: NDArray[Any],
         sample_weight: NDArray[Any] | None,
     ) -> None:  # fmt: skip
-        """Store the era splitter in the state of the fit, or None for scikit-learn's.
-        Raise ValueError if too many eras are too small; warn of a single era.
+        """Store the era splitter in the state of the fit, or None if scikit-learn's
+        splitter is used. Raise ValueError if too many eras are too small; warn if a
+        criterion that compares eras gets a single one.
         """
         state, plan = self._fit_state, self._fit_state.plan
         state.training_eras, state.target = eras, (y, sample_weight, eras)
@@ -267,7 +269,7 @@ class EraFitMixin(InterceptUpdatesMixin, EraScoringMixin):
         warn_of_single_era(self, plan, eras)
 
     def _find_missing_values(self, X_binned: NDArray[np.uint8]) -> NDArray[np.uint8]:
-        """Return which columns have missing values; set `era_patterns` if needed."""
+        """Return whether columns have missing values; set `era_patterns` if needed."""
         effects, state = intercepts_of(self), self._fit_state
         if effects is not None and effects._estimates:
             state.era_patterns = constant_columns(
@@ -304,8 +306,8 @@ class EraFitMixin(InterceptUpdatesMixin, EraScoringMixin):
         self, y: Array, raw_predictions: Array, sample_weight: Array | None,
         raw_predictions_val: Array | None,
     ) -> None:  # fmt: skip
-        """Update the intercepts of eras, then their weights, which depend on losses;
-        raw predictions and weights of rows change in place.
+        """Update the intercepts of eras, then the weights of eras, which depend on the
+        new losses. Raw predictions and weights of rows change in place.
         """
         dro, weights = self._fit_state.group_dro, sample_weight
         if dro is not None:
@@ -316,7 +318,7 @@ class EraFitMixin(InterceptUpdatesMixin, EraScoringMixin):
             dro.update(self, y, raw_predictions, sample_weight)
 
     def _first_targets(self, y: Array, sample_weight: Array | None) -> Array:
-        """Return the negative gradients at the fit's start: (n_rows, n_outputs)."""
+        """Return the negative gradients before the first tree, (n_rows, n_outputs)."""
         start = self._loss.fit_intercept_only(y_true=y, sample_weight=sample_weight)
         raw = np.tile(np.reshape(start, (1, -1)), (y.shape[0], 1))
         raw = raw[:, 0] if raw.shape[1] == 1 else raw
@@ -327,7 +329,7 @@ class EraFitMixin(InterceptUpdatesMixin, EraScoringMixin):
         self, *, X_binned: NDArray[np.uint8], gradients: NDArray[np.float32],
         hessians: NDArray[np.float32], interaction_cst: Any, **parameters: Any,
     ) -> Grower:  # fmt: skip
-        """Return the next tree's grower: symmetric, with eras, or scikit-learn's."""
+        """Return the next tree's grower: symmetric, for eras, or scikit-learn's."""
         state, is_drawn = self._fit_state, self.colsample_bytree < 1
         parameters["interaction_cst"] = draw_tree_features(
             self._feature_subsample_rng, self._n_features, self.colsample_bytree,

@@ -1,4 +1,4 @@
-"""Updates of a fitted booster's intercepts by rows that arrive after the fit."""
+"""Update a fitted booster's intercepts by rows that arrive after the fit."""
 
 from typing import Any
 
@@ -36,8 +36,9 @@ class InterceptUpdatesMixin(gradient_boosting.BaseHistGradientBoosting):
 
     @property
     def era_intercepts_(self) -> dict[Any, Any]:
-        """Dict of intercepts by training era, or with eras of two columns a dict of
-        two, ``{"times": ..., "groups": ...}``; AttributeError without `era_effects`.
+        """Dict from the label of each training era to the era's intercept. After a fit
+        to times and groups, a dict ``{"times": ..., "groups": ...}`` of two such dicts.
+        Raise AttributeError after a fit without `era_effects`.
         """
         if not hasattr(self, "_era_intercepts"):
             raise AttributeError(
@@ -51,7 +52,9 @@ class InterceptUpdatesMixin(gradient_boosting.BaseHistGradientBoosting):
         return {"times": times, "groups": groups}
 
     def _keep_held_out(self, eras: EncodedEras, y: Any, weights: Any = None) -> None:
-        """If the last eras are held out, keep their rows to update intercepts by."""
+        """If the last eras are held out, and intercepts depend on the order of eras,
+        keep the held-out rows. They update the intercepts after the last tree.
+        """
         effects, state = intercepts_of(self), self._fit_state
         is_last = state.validation_eras == "last" and hasattr(self, "validation_eras_")
         if effects is not None and effects._is_ordered and is_last:
@@ -68,8 +71,9 @@ class InterceptUpdatesMixin(gradient_boosting.BaseHistGradientBoosting):
     def _update_intercepts(
         self, X: Any, y: Any, eras: Eras, sample_weight: ArrayLike | None = None
     ) -> None:
-        """Update the intercepts of eras by further rows; new eras come last, and trees
-        do not change.
+        """Update the intercepts by further rows, of old or new eras; trees do not
+        change. New eras come after all known eras. Raise ValueError if the model was
+        fitted without `era_effects`.
         """
         check_is_fitted(self)
         if not hasattr(self, "_era_labels"):
@@ -88,7 +92,7 @@ class InterceptUpdatesMixin(gradient_boosting.BaseHistGradientBoosting):
         self._take_in(HeldOut(encoded, y, weights, bins), self._raw_predict(X))
 
     def _take_in(self, rows: HeldOut, raw: NDArray[np.float64]) -> None:
-        """Update intercepts by further rows, of old or new eras; overwrite `raw`."""
+        """Update the intercepts by further rows; overwrite their predictions, `raw`."""
         effects = intercepts_of(self)
         assert effects is not None
         assert rows.X is not None

@@ -1,4 +1,4 @@
-"""Predictions for rows of training eras, and checks of their labels."""
+"""Predict rows of known eras by their intercepts, and check the labels of eras."""
 
 import re
 from difflib import SequenceMatcher, get_close_matches
@@ -28,8 +28,10 @@ _MOST_GUESSED = 50
 
 
 def in_eras(estimator: BaseEstimator, X: Table, eras: Eras | None) -> Any:
-    """Return an estimator, perhaps a copy, that predicts the rows X in the given eras:
-    by an era's own intercept if it is known, else by the forecast for its horizon.
+    """Return the estimator, or a copy of it, that predicts the rows X in the given
+    eras. Rows of a known era get the era's own intercept. Rows of another era get the
+    forecast for as many eras ahead as its label shows. Raise ValueError if labels of
+    eras are given and the model has no intercepts.
     """
     # During a fit, raw predictions already include the intercepts of their rows.
     if getattr(estimator, "_in_fit", False):
@@ -88,14 +90,16 @@ def read_for_fit(
 
 
 def read_as_fitted(estimator: BaseEstimator, eras: Eras, X: Table) -> EncodedEras:
-    """Return encoded eras, read as in the fit: from one column, or from two."""
+    """Return encoded eras, read as in the fit: from one or two columns of labels."""
     if "_pair" in vars(estimator):
         return read_again(estimator, eras, X)[1]
     return read_eras(eras, X, estimator._era_labels)
 
 
 def _predictor_of(estimator: BaseEstimator, X: Table, steps: Any) -> Any:
-    """Return a copy of an estimator with fixed raw predictions: of X, plus `steps`."""
+    """Return a copy of an estimator that always predicts the rows X. Its raw
+    predictions are the estimator's own, plus `steps`.
+    """
     copied = object.__new__(type(estimator))
     copied.__dict__.update(vars(estimator))
     copied.__dict__.pop("_group_labels", None)  # which X would be read for once more
@@ -119,7 +123,9 @@ def _warn_of_misspelt(unknown: list[Any], known: list[Any]) -> None:
 
 
 def guess_labels(unknown: list[str], known: list[str]) -> dict[str, str]:
-    """Return a dict from unknown labels to similar known labels with equal numbers."""
+    """Return a dict from unknown labels to the known labels that they resemble. Labels
+    resemble each other only if the numbers in them are equal.
+    """
     by_numbers: dict[tuple[str, ...], dict[str, str]] = {}
     for label in known:
         digits, text = _simplify(label)

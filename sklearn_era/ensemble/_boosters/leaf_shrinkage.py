@@ -1,4 +1,4 @@
-"""Shrinkage of a leaf's value, by how much it differs between eras.
+"""Shrink the value of a leaf, the more it differs between eras.
 
 A leaf has a value ``v_j = -G_j / H_j`` in each of its eras, and ``v = -G / H`` over all
 of them. The variance of ``v_j`` within eras is ``s2 / H_j`` (see `cell_values`), with

@@ -1,4 +1,5 @@
-"""The level that values of eras follow, and its forecast (equations in `Intercepts`).
+"""Estimate the level that values of eras follow, and forecast it, by the equations in
+the docstring of `Intercepts`.
 
 The prior of the constants c is flat, which makes the likelihood the restricted one.
 "Steps" are the values a_j, which decay by phi.
@@ -46,7 +47,7 @@ class Series(NamedTuple):
 
 
 class Level(NamedTuple):
-    """The parameters of a level (see the module); with ``q=0`` there is no level."""
+    """The parameters of a level (see `Intercepts`); with ``q=0`` there is no level."""
 
     phi: float = 0.0
     q: float = 0.0
@@ -68,9 +69,10 @@ class Estimate(NamedTuple):
 def follow_levels(
     values: Array, variances: Array, groups: NDArray[np.intp], paths: Array | None
 ) -> tuple[Array, Array]:
-    """Return levels, (n_eras, n_outputs), and paths, (n_outputs, 8): the level's
-    parameters (estimated unless `paths` are given), whether forecasts help, and the
-    last era's decaying part, lasting part and slope.
+    """Return the levels of eras, of shape (n_eras, n_outputs), and paths, of shape
+    (n_outputs, 8). A row of paths has the four parameters of an output's level, whether
+    forecasts help, and the decaying part, the lasting part and the slope in the last
+    era. The parameters are estimated unless `paths` are given.
     """
     n_eras, n_outputs = values.shape
     levels, reached = np.zeros((n_eras, n_outputs)), np.zeros((n_outputs, 8))
@@ -96,7 +98,7 @@ def follow_levels(
 
 
 def forecast_levels(paths: Array, horizon: NDArray[np.integer]) -> Array:
-    """Return forecasts, (n_horizons, n_outputs); 0 where a forecast does not help."""
+    """Return forecasts from `paths`, (n_horizons, n_outputs); 0 if they do not help."""
     phi, is_carried, decaying, lasting, slope = paths[:, [0, 4, 5, 6, 7]].T
     ahead = horizon[:, None]
     n_steps = (1 - _DAMPING**ahead) / (1 - _DAMPING)
@@ -104,8 +106,8 @@ def forecast_levels(paths: Array, horizon: NDArray[np.integer]) -> Array:
 
 
 def fit_level(series: Series) -> Level:
-    """Return the likeliest level on a grid; return `Level()`, no level, if it is hardly
-    less likely, or if eras are few.
+    """Return the likeliest level on a grid of parameters. Return `Level()`, which is no
+    level, if it is almost as likely, or if there are few eras.
     """
     values, _, groups = series
     known = series.is_known
@@ -139,7 +141,7 @@ def fit_level(series: Series) -> Level:
 
 
 def _climb(height: Callable[[Place], float], place: Place) -> Place:
-    """Return the local maximum of `height` reached from `place` along grid axes."""
+    """Climb from `place` along the axes of the grid; return a local maximum's place."""
     while True:
         steps = [
             (*place[:axis], place[axis] + step, *place[axis + 1 :])
@@ -154,7 +156,7 @@ def _climb(height: Callable[[Place], float], place: Place) -> Place:
 
 
 class Evidence(NamedTuple):
-    """Values and places of eras (see `Level`), less what the constants explain."""
+    """Products of eras' values and positions, from which constants are removed."""
 
     products: Array  # (2, 2), of both by the inverse of the covariance
     effects: Array  # (n_constants, 2)
@@ -173,9 +175,9 @@ class Evidence(NamedTuple):
 
 
 class Equations:
-    """The equations of a series. The precision A of steps a is tridiagonal, so that the
-    inverse of the covariance, ``W - W (A + W)^-1 W`` with weights W, takes O(n_eras)
-    per column.
+    """The equations of a series. With weights W and the precision A of steps a, the
+    inverse of the covariance is ``W - W (A + W)^-1 W``. Since A is tridiagonal, the
+    product of this inverse with a column takes O(n_eras).
     """
 
     def __init__(self, series: Series) -> None:
@@ -189,7 +191,7 @@ class Equations:
         self.columns[self.known, 2 + self.index] = 1.0
 
     def _factor(self, level: Level) -> tuple[Array, Array, Array]:
-        """Return W, and the factors of A + W."""
+        """Return the diagonal of W, and LAPACK's two factors of A + W."""
         phi, q, tau2, _ = level
         weights = np.zeros(self.known.size)
         weights[self.known] = 1 / (tau2 + self.series.variances[self.known])
@@ -199,7 +201,7 @@ class Equations:
         return weights, d, e
 
     def evidence(self, level: Level) -> Evidence:
-        """Return the evidence on a level's parameters but the trend."""
+        """Return the evidence on the parameters of a level other than the trend."""
         weights, d, e = self._factor(level)
         inverse, _ = dpttrs(d, e, weights[:, None] * self.columns, overwrite_b=True)
         np.subtract(self.columns, inverse, out=inverse)
@@ -220,7 +222,7 @@ class Equations:
         )  # fmt: skip
 
     def estimate(self, level: Level) -> Estimate:
-        """Return the estimate of a level, with its restricted likelihood."""
+        """Return the levels of eras for given parameters, and the likelihood."""
         evidence = self.evidence(level)
         slope = evidence.slope(level.trend)
         constants = evidence.effects @ [1.0, -slope]
@@ -235,7 +237,7 @@ class Equations:
 
 
 def _places(n_eras: int) -> Array:
-    """Return the places of eras in their order, counted from the middle."""
+    """Return the position of each era, counted from the middle of all eras."""
     return np.arange(n_eras, dtype=np.float64) - (n_eras - 1) / 2
 
 

@@ -1,4 +1,4 @@
-"""Predictions of boosters, also for rows of training eras."""
+"""Predict rows by a booster, also rows of training eras."""
 
 from collections.abc import Iterator
 from typing import Any, ClassVar
@@ -22,7 +22,7 @@ stages : iterator of ndarray of shape (n_samples,){}
 
 
 class EraPredictionMixin(gradient_boosting.BaseHistGradientBoosting):
-    """Adds an argument ``eras`` to the predictions that both boosters have."""
+    """Add an argument ``eras`` to the methods by which both boosters predict."""
 
     # As for `fit`; a score uses the forecast, unless eras are requested.
     __metadata_request__predict: ClassVar = {"eras": True}
@@ -89,7 +89,7 @@ class EraPredictionMixin(gradient_boosting.BaseHistGradientBoosting):
 
 
 class EraClassPredictionMixin(EraPredictionMixin):
-    """Adds an argument ``eras`` to the predictions that only a classifier has."""
+    """Add an argument ``eras`` to the methods by which only a classifier predicts."""
 
     @predicts("Predict the probability of each class.", PROBABILITIES, *_ERAS)
     def predict_proba(self, X: Table, *, eras: Eras | None = None) -> NDArray[Any]:

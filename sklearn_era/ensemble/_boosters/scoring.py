@@ -1,4 +1,4 @@
-"""Early stopping with a scorer that takes eras."""
+"""Pass eras to the scorer of early stopping, if the scorer takes eras."""
 
 from typing import Any
 
@@ -11,12 +11,12 @@ from .._fit_state import ScoringEras, asks_for_eras
 
 
 class EraScoringMixin(gradient_boosting.BaseHistGradientBoosting):
-    """Overrides the methods that score during a fit: they pass eras to a scorer."""
+    """Override the methods that score during a fit, to pass eras to the scorer."""
 
     _scorer: Any
 
     def _get_small_trainset(self, X_binned_train, y_train, sample_weight_train, seed):
-        """Return training rows to score: of whole eras, if the scorer takes eras."""
+        """Return training rows to score: whole eras, if the scorer takes eras."""
         state = getattr(self, "_fit_state", None)  # None if called out of a fit
         asked_for = self._asked_for_eras() if state else None
         rows = asked_for.draw_training_rows(seed) if asked_for else None
@@ -48,9 +48,9 @@ class EraScoringMixin(gradient_boosting.BaseHistGradientBoosting):
             self._scorer = scorer
 
     def _should_stop(self, scores):
-        """Return whether to stop early, with NaN as the worst score; raise ValueError
-        if it would stop and all scores are NaN. Do not stop before groups have
-        intercepts, which lower the loss later than trees do.
+        """Return whether early stopping ends the fit; NaN is the worst score. Raise
+        ValueError if the fit would end and all scores are NaN. Ignore scores from
+        before groups have intercepts, since only then do intercepts lower the loss.
         """
         if (intercepts := self._fit_state.era_intercepts) is not None:
             scores = scores[intercepts.n_first_trees :]

@@ -1,4 +1,4 @@
-"""The features that a tree may split on: a random share, drawn for each tree."""
+"""Draw the features that a tree may split on, at random for each tree."""
 
 from typing import Any
 
@@ -17,10 +17,10 @@ def draw_tree_features(
     interaction_cst: list[set[int]] | None,
     penalties: NDArray[np.float64] | None = None,
 ) -> list[set[int]] | list[frozenset[int]] | None:  # fmt: skip
-    """Draw the features of a tree; return them as interaction constraints, with which
-    scikit-learn's grower builds no other histograms. Features are numbered as in
-    scikit-learn's training, categorical ones first; a penalty of 1 or more excludes a
-    feature. If all features are drawn, the generator is not used.
+    """Draw the features of a tree; return them as interaction constraints, so that
+    scikit-learn's grower builds no histograms of other features. Features are numbered
+    as in scikit-learn's training, categorical ones first; a penalty of 1 or more
+    excludes a feature. If all features are drawn, the generator is not used.
     """
     if share == 1.0 and penalties is None:
         return interaction_cst
@@ -44,8 +44,8 @@ def draw_tree_features(
 
 
 class SortedFeaturesGrower(TreeGrower):
-    """scikit-learn's grower, with the allowed features of a node in ascending order;
-    else the order of hash tables would decide ties and the draws by `max_features`.
+    """scikit-learn's grower, with the allowed features of a node in ascending order.
+    Otherwise a hash table's order would decide ties, and the draws by `max_features`.
     """
 
     def _compute_best_split_and_push(self, node: Any) -> None:

@@ -1,4 +1,4 @@
-"""Checks of a forest's parameters together, and of its data."""
+"""Check a forest's parameters against each other, and against the data."""
 
 import hashlib
 import math
@@ -27,7 +27,9 @@ def describe_draws(
 
 
 def check_warm_start(forest: BaseEstimator) -> PreviousFit | None:
-    """Return the fit that a warm start continues, or None; check `n_estimators`."""
+    """Return facts about the fit that a warm start continues; None if there is none.
+    Raise ValueError if `n_estimators` is less than the number of trees; warn if equal.
+    """
     if not (forest.warm_start and hasattr(forest, "_predictors")):
         return None
     n_grown = len(forest._predictors)
@@ -47,7 +49,9 @@ def check_warm_start(forest: BaseEstimator) -> PreviousFit | None:
 def check_forest_eras(
     forest: BaseEstimator, era_columns: list[EncodedEras], plan: CriterionPlan
 ) -> None:
-    """Raise ValueError if eras are missing, too few, or too small."""
+    """Raise ValueError if eras are missing, too few, or too small, or if they lack an
+    order that a parameter needs; warn of a single era.
+    """
     if not era_columns:
         refuse_uses_of_eras(forest, plan.is_plain_gain)
     for eras in era_columns:
@@ -84,7 +88,9 @@ def what_trees_draw(
 def check_bootstrap(
     forest: BaseEstimator, n_samples: int, era_columns: list[EncodedEras]
 ) -> None:
-    """Raise ValueError if `max_samples` is too large or an option needs a bootstrap."""
+    """Raise ValueError if `max_samples` is too large, or if `bootstrap` is False and
+    `max_samples` or `oob_score` needs a bootstrap.
+    """
     if forest.bootstrap is False:
         for name in ("oob_score", "max_samples"):
             value = getattr(forest, name)
@@ -122,7 +128,9 @@ def number_of_features(max_features: float | int | str | None, n_features: int) 
 
 
 def check_spread(y: Array, sample_weight: Array | None) -> None:
-    """Raise ValueError if weights, or weighted targets, exceed single precision."""
+    """Raise ValueError if the largest weight, or the largest difference of two targets
+    times this weight, is too large or too small for single precision.
+    """
     largest, weighted = 1.0, ""
     if sample_weight is not None:
         largest = check_weight_size(sample_weight)

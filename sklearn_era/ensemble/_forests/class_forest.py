@@ -1,4 +1,4 @@
-"""The trees of one class, as a forest that predicts the proportion of this class."""
+"""Make a forest that predicts the proportion of one class, from the class's trees."""
 
 from typing import Any
 
@@ -15,7 +15,9 @@ _OF_CLASSES = (
 
 
 def index_of_class(forest: BaseEstimator, label: object) -> int:
-    """Return the index of class `label`; None is the second of two, else ValueError."""
+    """Return the index of the class `label`; None stands for the second of two classes.
+    Raise ValueError for an unknown class, or for None if there are not two classes.
+    """
     classes = forest.classes_.tolist()
     if label is None:
         if len(classes) == 2:
@@ -30,7 +32,7 @@ def index_of_class(forest: BaseEstimator, label: object) -> int:
 
 
 def trees_of_class(forest: BaseEstimator, index: int) -> list[list[TreePredictor]]:
-    """Return a list per iteration with the tree for the proportion of class `index`."""
+    """Return, for each iteration, a list with the tree of the class number `index`."""
     if forest.n_trees_per_iteration_ > 1:
         return [[trees[index]] for trees in forest._predictors]
     if index == forest.classes_.size - 1 == 1:
@@ -52,7 +54,7 @@ def tree_of_values(tree: TreePredictor, values: NDArray[np.float64]) -> TreePred
 
 
 def fill_regressor(regressor: BaseEstimator, forest: Any, index: int) -> Any:
-    """Copy a forest's fit, with the trees of one class, to a regressor; return it."""
+    """Fill a regressor with a fitted forest and the trees of one class; return it."""
     for name, value in vars(forest).items():
         if name not in _OF_CLASSES and name not in forest.get_params(deep=False):
             setattr(regressor, name, value)

@@ -1,4 +1,4 @@
-"""Docstrings of the forests: their own parameters, and those of the boosters."""
+"""Make the docstrings of the forests, with parameters shared by the boosters."""
 
 from .._parameter_table import PARAMETERS, document
 
@@ -59,10 +59,11 @@ categorical_features : array-like or 'from_dtype' or None, default='from_dtype'
 
 _END = """\
 random_segments : int or None, default=None
-    With a number, each tree merges consecutive eras, in the order of their labels, into
-    segments of about equal size, whose number it draws from 2 to `random_segments`, and
-    compares these. So trees see time more or less finely, an idea of the package of
-    [1]_, which draws from 1, and cuts eras in two. None compares the eras as they are.
+    With a number, each tree draws a number of segments, from 2 to `random_segments`.
+    The tree merges consecutive eras, in the order of their labels, into as many
+    segments of about equal size, and compares the segments. So some trees see time more
+    finely than others. The idea is from the package of [1]_, which draws numbers from
+    1, and cuts eras in two. None compares the eras as they are.
 oob_score : bool or callable, default=False
     Whether to score each row by the trees that did not draw it: by {score} with the
     weights of the fit{class_weights},
@@ -92,8 +93,8 @@ feature_importances_ : ndarray of shape (n_features,)
 {oob}oob_score_ : float
     Score of the out-of-bag predictions; with `oob_score`.
 oob_era_scores_ : ndarray of shape (n_eras,)
-    The same in each era, in the order of `era_labels_`; NaN if an era has too few rows
-    to score. With `oob_score` and eras.
+    Score of the out-of-bag predictions in each era, in the order of `era_labels_`; NaN
+    if an era has too few rows to score. With `oob_score` and eras.
 n_features_in_ : int
     Number of columns of X.
 feature_names_in_ : ndarray of shape (n_features,)
@@ -134,8 +135,9 @@ _CLASSIFIER = {
     "suffix": "Classifier",
     "trees": """
 A tree predicts the proportion of a class in its leaf. It is grown on a target of 0 and
-1 by the squared error, which is half the Gini impurity. With more than two classes
-each has a tree, against the rest, and probabilities are scaled to add up to 1.
+1 by the squared error, which is half the Gini impurity. With more than two classes,
+each class has a tree of its own, against all other classes, and probabilities are
+scaled to add up to 1.
 """,
     "per_class": " (of each class, if there are more than two)",
     "gini": " (half of\n    that of the Gini impurity)",
@@ -161,7 +163,7 @@ _REGRESSOR = dict.fromkeys(_CLASSIFIER, "") | {
 
 
 def forest_docstring(kind: str) -> str:
-    """Return the docstring of a forest: the "regressor", or else the classifier."""
+    """Return the docstring of the forest of a `kind`: "regressor" or "classifier"."""
     words = _REGRESSOR if kind == "regressor" else _CLASSIFIER
     own = ("split_criterion", "min_impurity_decrease", "n_jobs")
     shared = [k for k, row in PARAMETERS.items() if row.is_of_forests and k not in own]

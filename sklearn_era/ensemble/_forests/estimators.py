@@ -1,4 +1,4 @@
-"""The forests: scikit-learn's binning and prediction, a fit of independent trees."""
+"""Define the forests: scikit-learn's bins and predictions, a fit of separate trees."""
 
 from __future__ import annotations
 
@@ -185,25 +185,25 @@ class EraForestClassifier(
     def to_regressor(self, label: object = None) -> EraForestRegressor:
         """Return the trees of a class, as a fitted forest that predicts its proportion.
 
-        For tools that read scikit-learn's histogram gradient boosting regressors, such
-        as SHAP, and for `sklearn_era.interop`. From a classifier, these tools would
-        take sums over trees for log-odds.
+        The regressor is for tools that read scikit-learn's histogram gradient boosting
+        regressors, such as SHAP, and for `sklearn_era.interop`. With a classifier,
+        these tools would take sums over trees for log-odds.
 
         Parameters
         ----------
         label : object, default=None
-            The class. With two classes, None is the second.
+            The class. With two classes, None stands for the second.
 
         Returns
         -------
         forest : EraForestRegressor
-            Its predictions are ``predict_proba`` of the class. With more than two
-            classes, they are the mean proportions before scaling to a sum of 1.
+            The regressor predicts ``predict_proba`` of the class. With more than two
+            classes, it predicts the mean proportion, before scaling to a sum of 1.
 
         Raises
         ------
         ValueError, sklearn.exceptions.NotFittedError
-            If `label` is not a class, or None although there are not two classes; if
+            If `label` is not a class, or is None although there are not two classes; if
             the forest is not fitted.
 
         Examples
@@ -231,7 +231,7 @@ class EraForestClassifier(
         return self.classes_[self._probabilities(raw).argmax(axis=1)]
 
     def _probabilities(self, raw: NDArray[Any]) -> Array:
-        """Return class probabilities; of two classes, `raw` has the second's alone."""
+        """Return class probabilities; of two classes, `raw` has only the second."""
         if self.classes_.size == 1:
             return np.ones((raw.shape[0], 1))
         # Rounding may lift a mean of proportions above 1.

@@ -1,4 +1,4 @@
-"""The fit of a forest: bin the rows once, then grow each tree on a draw of them."""
+"""Fit a forest: bin the rows once, then grow each tree on its own draw of rows."""
 
 from itertools import takewhile
 from typing import Any, Self
@@ -40,8 +40,8 @@ from .sampling import encode_era_columns
 
 
 class ForestFitMixin(IterationMixin, OutOfBagMixin):
-    """``fit`` of a forest. Leaf values are divided by the number of trees, so that the
-    sum of trees is their mean.
+    """The method ``fit`` of a forest. Leaf values are divided by the number of trees,
+    so that the sum over trees is the mean of their predictions.
     """
 
     @eras_by_name
@@ -58,19 +58,20 @@ class ForestFitMixin(IterationMixin, OutOfBagMixin):
             The input samples. A :class:`~sklearn_era.ensemble.BinnedDataset` includes
             the target, weights and eras, which must then not be passed.
         y : array-like of shape (n_samples,)
-            Target values; omitted only with a `BinnedDataset`.
+            Target values. Only a `BinnedDataset` has its own, and needs no `y`.
         sample_weight : array-like of shape (n_samples,), default=None
             Weights of the rows. They do not affect which rows are drawn.
         eras : array-like of shape (n_samples,) or (n_samples, n_columns), str, list \
                 of str or dict, default=None
             Era of each row: a week, a hospital, a region. Labels of any type that
             `np.unique` sorts (int, str, datetime64), or an ordered categorical; rows
-            need not be in order. The eras of several columns are their combinations,
-            tuples in the order of the columns. Strings name columns of the data frame
-            X, which are then no features. Required unless `split_criterion="gain"` and
-            rows are drawn regardless of eras. With a dict of several labels, such as
-            week, month and quarter, each tree compares eras by one of them, drawn at
-            random. Scores and importances by era use the first.
+            need not be in order. With several columns, each combination of their labels
+            is an era, a tuple in the order of the columns. Strings name columns of the
+            data frame X, which are then not features. Required unless
+            `split_criterion="gain"` and rows are drawn regardless of eras. A dict has
+            several labels for each row, such as week, month and quarter: each tree then
+            compares eras by one of them, drawn at random, and scores and importances by
+            era use the first.
 
         Returns
         -------
@@ -118,7 +119,7 @@ class ForestFitMixin(IterationMixin, OutOfBagMixin):
     def _prepare(
         self, X: Any, y: Any, sample_weight: Any, eras: Eras | None, n_threads: int
     ) -> tuple[TrainingSet, Array]:
-        """Check, encode and bin the arguments of ``fit``; return the training set, and
+        """Check, encode and bin the arguments of ``fit``. Return the training set and
         the encoded `y`.
         """
         self._fit_state.previous = previous = check_warm_start(self)
@@ -231,7 +232,9 @@ class ForestFitMixin(IterationMixin, OutOfBagMixin):
         ]
 
     def _fitted_so_far(self) -> dict[str, Any] | None:
-        """Return a forest's attributes with the trees so far; None without any tree."""
+        """Return the attributes that the forest has if the fit stops here; return None
+        if there is no tree so far.
+        """
         trees = self._trees_so_far()
         return copy_attributes(self) | {"_predictors": trees} if trees else None
 

@@ -54,7 +54,9 @@ class IterationMixin(gradient_boosting.BaseHistGradientBoosting):
     def _grow_iteration(
         self, training: TrainingSet, iteration: int, n_threads: int, n_workers: int
     ) -> list[TreePredictor]:
-        """Return a tree per output, grown on drawn rows by one of `n_workers`."""
+        """Return one tree for each output, all grown on the same drawn rows. Each of
+        `n_workers` threads calls this method, and they share `n_threads`.
+        """
         n_threads //= n_workers
         rng, drawn = self._draw(training, iteration)
         targets, sample_weight = training.targets, training.sample_weight
@@ -114,7 +116,7 @@ class IterationMixin(gradient_boosting.BaseHistGradientBoosting):
     def _tree_bins(
         self, X_binned: NDArray[np.uint8], columns: NDArray[np.intp]
     ) -> TreeBins:
-        """Return the bins of a tree's columns, and which have missing values."""
+        """Return the facts about the bins of a tree's columns that the grower needs."""
         mapper = self._bin_mapper
         return TreeBins(
             n_bins=self.max_bins + 1,
@@ -126,7 +128,9 @@ class IterationMixin(gradient_boosting.BaseHistGradientBoosting):
 
 
 def _usable_columns(training: TrainingSet) -> tuple[NDArray[np.intp], Array | None]:
-    """Return the columns that no penalty excludes, and penalties (None if all 0)."""
+    """Return the columns that no penalty excludes, and the penalties of all columns;
+    return None in place of the penalties if they are 0 for the columns returned.
+    """
     penalties = training.penalties
     if penalties is None:
         return np.arange(training.X_binned.shape[1]), None
@@ -139,8 +143,8 @@ def _node_means(
     target: Array, sample_weight: Array | None, mean: float, l2_regularization: float,
     n_threads: int,
 ) -> Array:  # fmt: skip
-    """Return ``(sum(w y) + l2 mean) / (sum(w) + l2)`` of each node; `mean` for nodes
-    without weight. In double precision, proportions in pure leaves are exactly 0 or 1.
+    """Return ``(sum(w y) + l2 mean) / (sum(w) + l2)`` of each node, or `mean` if a node
+    has no weight. In double precision, proportions in pure leaves are exactly 0 or 1.
     """
     nodes = predictor.nodes
     leaves = leaf_indices(predictor).predict_binned(

@@ -1,4 +1,4 @@
-"""The forests of the papers: era forests with the papers' defaults."""
+"""Define the forests of the papers: era forests with the papers' defaults."""
 
 from typing import Any
 
@@ -32,11 +32,12 @@ _RATIO = Invariant(penalty=5.0, statistic="ratio", rule="every_era")
 class TimeRobustForestRegressor(EraForestRegressor):
     """A time robust forest for regression, as in Moneda's package (2021).
 
-    Among splits that leave 100 rows of each era or more on both sides, trees take the
-    one with the smallest variance on average over eras. The package's regressor, which
-    fails to fit in version 0.1.14, ranks splits by standard deviations times rows. For
-    your own data, begin with ``EraForestRegressor(split_criterion="time_robust")``,
-    whose trees do not end where a node lacks an era.
+    Trees consider splits that leave at least 100 rows of every era on both sides, and
+    take the split with the smallest variance, on average over eras. The regressor of
+    Moneda's package ranks splits by standard deviations times numbers of rows; in
+    version 0.1.14, its fit fails. For your own data, begin with
+    ``EraForestRegressor(split_criterion="time_robust")``, whose trees also split nodes
+    that lack an era.
 
     Parameters and attributes are those of :class:`EraForestRegressor`; the defaults
     that differ are
@@ -57,9 +58,9 @@ class TimeRobustForestRegressor(EraForestRegressor):
 class TimeRobustForestClassifier(EraForestClassifier):
     """A time robust forest for classification, as in Moneda's package (2021).
 
-    Among splits that leave 100 rows of each era or more on both sides, trees take the
-    one with the smallest Gini impurity on average over eras. For your own data, begin
-    with ``EraForestClassifier(split_criterion="time_robust")``.
+    Trees consider splits that leave at least 100 rows of every era on both sides, and
+    take the split with the smallest Gini impurity, on average over eras. For your own
+    data, begin with ``EraForestClassifier(split_criterion="time_robust")``.
 
     Parameters and attributes are those of :class:`EraForestClassifier`, with the
     defaults of :class:`TimeRobustForestRegressor`.
@@ -73,8 +74,8 @@ class InvariantForestRegressor(EraForestRegressor):
 
     Trees penalise splits whose effect differs between eras, draw rows within each era,
     and consider all features at each split. For your own data, begin with
-    ``EraForestRegressor(split_criterion="invariant")``, whose trees do not end where a
-    node lacks an era.
+    ``EraForestRegressor(split_criterion="invariant")``, whose trees also split nodes
+    that lack an era.
 
     Parameters and attributes are those of :class:`EraForestRegressor`; the defaults
     that differ are ``n_estimators=50``,
@@ -95,9 +96,10 @@ class InvariantForestRegressor(EraForestRegressor):
 class InvariantForestClassifier(EraForestClassifier):
     """An invariant random forest for two classes, as in the paper (Liao et al. 2024).
 
-    As :class:`InvariantForestRegressor`, with the paper's penalty for classes: the
-    variation over eras of the ratio of the shares of positive and negative rows that go
-    left. This penalty compares two classes; for more classes, pass
+    The forest is like :class:`InvariantForestRegressor`, with the paper's penalty for
+    classes. For each era, take the share of the positive rows that go left, and divide
+    it by the share of the negative rows that go left; the penalty is on the variation
+    of this ratio over eras. It compares two classes; for more classes, pass
     ``split_criterion=Invariant(penalty=10.0, rule="every_era")``. For your own data,
     begin with ``EraForestClassifier(split_criterion="invariant")``.
 

@@ -1,4 +1,4 @@
-"""The eras that each tree of a forest compares, and its draw of rows."""
+"""Choose the eras that each tree of a forest compares, and draw the tree's rows."""
 
 import math
 from collections.abc import Mapping
@@ -26,8 +26,9 @@ class TreeRows(NamedTuple):
 def encode_era_columns(
     eras: Eras, X: Table, era_order: EraOrder = "auto"
 ) -> list[EncodedEras]:
-    """Return the checked and encoded eras of ``fit`` in a list, one entry per key of a
-    dict. If `era_order` is a pair, the entry is the times, with the groups as `groups`.
+    """Check and encode the eras of ``fit``, and return them in a list: one entry for
+    each key of a dict, otherwise a single one. If `era_order` is a pair, the entry has
+    the times as its eras, and the groups as its `groups`.
     """
     if isinstance(eras, EncodedEras):  # from a `BinnedDataset`, checked before
         return [eras]
@@ -39,7 +40,7 @@ def encode_era_columns(
 
 
 def merge_into_segments(eras: EncodedEras, n_segments: int) -> EncodedEras:
-    """Merge consecutive eras; return `n_segments` eras at most, of about equal size."""
+    """Merge consecutive eras; return at most `n_segments` eras, of about equal size."""
     segments = consecutive_blocks(eras.counts, n_segments).astype(np.int32)
     merged = EncodedEras(np.arange(n_segments), segments[eras.codes])
     merged.order = eras.order  # also sorts the segments; computed once

@@ -1,4 +1,4 @@
-"""The growth of a forest's tree: large nodes first, then small ones."""
+"""Grow a tree of a forest: large nodes first, then small ones."""
 
 from typing import Any, NamedTuple
 
@@ -55,8 +55,8 @@ def grow_tree(
     # to rounding, or features are drawn.
     small_node_rows: int = MAX_SMALL_ROWS,
 ) -> TreePredictor:
-    """Return a grown tree, its small nodes grown by `SubtreeGrower`. A pure node is a
-    leaf: rounding errors in its sums can look like a gain.
+    """Grow a tree and return it; `SubtreeGrower` grows the small nodes. A pure node is
+    always a leaf, since rounding errors in its sums can look like a gain.
     """
     n_rows, n_features = X_binned.shape
     n_drawn = limits.max_features or n_features
@@ -123,7 +123,9 @@ class FeatureDraw(NamedTuple):
     def _can_split(
         self, feature: int, rows: NDArray[np.uint32], sum_hessians: float
     ) -> bool:
-        """Return whether a node's rows have two values, or two frequent categories."""
+        """Return whether a node's rows have two values of a feature or, if the feature
+        is categorical, two frequent categories.
+        """
         column = self.X_binned[:, feature]
         if self.is_categorical[feature]:
             weights = self.hessians[rows] if self.hessians.size > 1 else None
@@ -135,7 +137,7 @@ class FeatureDraw(NamedTuple):
 
 
 class ForestTreeGrower(TreeGrower):
-    """scikit-learn's grower, but small and pure nodes are leaves."""
+    """scikit-learn's grower, except that small and pure nodes become leaves."""
 
     def __init__(
         self, X_binned: NDArray[np.uint8], gradients: NDArray[np.float32],

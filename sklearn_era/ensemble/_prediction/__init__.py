@@ -1,5 +1,5 @@
-"""Predictions, and their averages over rows for ``partial_dependence``.
+"""Predict rows, and average the predictions for ``partial_dependence``.
 
-Rows are predicted in ``blocks``: ``trees`` adds up the leaf values of ``packed_trees``,
-and ``shapley`` divides the sum among features.
+``blocks`` predicts rows in blocks, ``packed_trees`` packs the trees for each call,
+``trees`` adds up the leaf values, and ``shapley`` divides the sum among features.
 """

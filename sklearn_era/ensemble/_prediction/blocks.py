@@ -1,4 +1,4 @@
-"""Prediction in blocks of rows, where scikit-learn first copies all rows as float64."""
+"""Predict in blocks of rows; scikit-learn would first copy all rows as float64."""
 
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -29,15 +29,16 @@ BLOCK_VALUES = 2**21
 
 
 class BlockPredictionMixin(gradient_boosting.BaseHistGradientBoosting):
-    """Predicts by ``trees``, with the same bits as scikit-learn. Converts rows in
-    blocks; scikit-learn converts lists, sparse matrices and object arrays as a whole.
+    """Predict by the module ``trees``, bit for bit as scikit-learn predicts. Numeric
+    arrays and data frames are converted in blocks of rows. Lists, sparse matrices and
+    object arrays are converted as a whole, by scikit-learn.
     """
 
     _bin_mapper: Any
     _preprocessor: Any
 
     def _raw_predict(self, X: Any, n_threads: int | None = None) -> NDArray[Any]:
-        """Return raw predictions, (n_rows, n_outputs); within a fit, `X` is binned."""
+        """Return raw predictions, (n_rows, n_outputs); during a fit, X holds bins."""
         check_is_fitted(self)
         if getattr(self, "_in_fit", False):
             return super()._raw_predict(X, n_threads)
@@ -56,7 +57,9 @@ class BlockPredictionMixin(gradient_boosting.BaseHistGradientBoosting):
         return raw_predictions
 
     def _blocks(self, X: Any) -> Iterator[tuple[slice, NDArray[Any]]] | None:
-        """Return slices with their converted rows; None to convert X as a whole."""
+        """Return an iterator of pairs: a slice, and the converted rows of the slice.
+        Return None if X has to be converted as a whole.
+        """
         take = _block_taker(X)
         if take is None or 0 in X.shape or not self._predicts_blocks_alike(X):
             return None
@@ -87,7 +90,7 @@ class BlockPredictionMixin(gradient_boosting.BaseHistGradientBoosting):
         self, X: NDArray[Any], predictors: list[list[Any]],
         raw_predictions: NDArray[np.float64], is_binned: bool, n_threads: int,
     ) -> None:  # fmt: skip
-        """Check indices in trees; then add trees' predictions as scikit-learn does."""
+        """Check the indices in trees; then add predictions as scikit-learn does."""
         known, f_idx_map = self._bin_mapper.make_known_categories_bitsets()
         categories = f"{'binned' if is_binned else 'raw'}_left_cat_bitsets"
         out_shape = raw_predictions.shape
@@ -116,7 +119,7 @@ class BlockPredictionMixin(gradient_boosting.BaseHistGradientBoosting):
 
 
 def _is_readable(X: Any) -> bool:
-    """Return whether the trees can read X as it is."""
+    """Return whether the module ``trees`` can read X without a conversion."""
     is_array = isinstance(X, np.ndarray) and X.dtype.char in READABLE
     return is_array and X.dtype.isnative and X.flags.aligned
 

@@ -136,7 +136,7 @@ cdef class PackedTrees:
 
 
 cdef inline int place(uint64_t leaves) noexcept nogil:
-    """Return the lowest set bit's number below 64, in order of a de Bruijn sequence."""
+    """Return a number below 64 for the lowest set bit, by a de Bruijn sequence."""
     return <int> (((leaves & -leaves) * <uint64_t> 0x03F79D71B4CB0A89) >> 58)
 
 

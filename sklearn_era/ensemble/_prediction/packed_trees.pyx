@@ -1,6 +1,6 @@
-"""Trees packed for one call: in the two formats of `trees`, or as `shapley`'s paths.
+"""Pack trees for one call: in the two formats of `trees`, or as the paths of `shapley`.
 
-Each call packs the trees anew, in a fraction of its time. So changes to an estimator's
+Each call packs the trees anew, in a small part of its time. Therefore changes to the
 trees always take effect, and each call checks all indices that the kernels rely on.
 """
 
@@ -28,10 +28,10 @@ def damaged_tree_error(how):
 cdef class PackedTrees:
     """The trees of a call: trees of up to 64 leaves as splits, larger trees as nodes.
 
-    `predictors` has a list of trees for each iteration, one tree for each output; the
-    two shapes are the shapes of X and of the raw predictions. `known_cat_bitsets` and
-    `f_idx_map` come from scikit-learn's bin mapper. `categories` is the name of the
-    attribute of a tree with its left categories.
+    `predictors` has a list of trees for each iteration, one tree for each output.
+    `X_shape` and `out_shape` are the shapes of X and of the raw predictions.
+    `known_cat_bitsets` and `f_idx_map` come from scikit-learn's bin mapper. The
+    attribute of a tree that holds the categories that go left is named `categories`.
     """
 
     def __cinit__(
@@ -81,8 +81,9 @@ cdef class PackedTrees:
     cdef const node_struct[::1] open_tree(
         self, Py_ssize_t i, tree_struct * tree, tree_limits * limits
     ):
-        """Return the nodes of tree `i`, their indices unchecked. Set `limits`, the
-        bounds of these indices, and the output and left categories of `tree`.
+        """Return the nodes of tree `i`, without a check of the indices in them. Set
+        `limits`, the bounds of these indices, and the output and left categories of
+        `tree`. Raise ValueError if the nodes are not an array of nodes.
         """
         cdef:
             const node_struct[::1] nodes
@@ -272,8 +273,9 @@ def check_trees(
 cdef inline uint32_t pack_categories(
     const node_struct * node, const tree_limits * limits, tree_struct * tree
 ) noexcept nogil:
-    """Add the categories that go left, with unknown ones if missing values go left;
-    return their index. A split by a column's only category has another split's bitset.
+    """Add the set of categories that go left at a split, and unknown categories if
+    missing values go left; return the index of the set. Each split has a set of its
+    own, as a split by a column's only category has another split's bitset.
     """
     cdef:
         uint32_t * goes_left = tree.goes_left + tree.n_categorical * CATEGORY_WORDS
@@ -292,8 +294,9 @@ cdef uint64_t pack_splits(
     const node_struct * nodes, uint32_t node_idx, const tree_limits * limits,
     tree_struct * tree,
 ) noexcept nogil:
-    """Pack a node's subtree as splits; return its leaves as bits of a word. Return 0
-    for too many leaves, a NaN threshold (as between -inf and inf) or a damaged node.
+    """Pack a node's subtree as splits; return the leaves below the node as bits of a
+    word. Return 0 if there are too many leaves, if a threshold is NaN (as between -inf
+    and inf), or if a node is damaged.
     """
     cdef:
         const node_struct * node = &nodes[node_idx]

@@ -1,4 +1,4 @@
-"""Partial dependence by a walk down the trees."""
+"""Compute partial dependence by a walk down the trees."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,16 +10,17 @@ from .packed_trees import check_trees
 
 
 class PartialDependenceMixin(gradient_boosting.BaseHistGradientBoosting):
-    """Makes `partial_dependence` vary the requested columns. scikit-learn 1.9.1 uses
-    their places in its X as numbers of features, among which categorical columns come
-    first. It does not hand that X over, so that recursion needs columns of fixed place.
+    """Make `partial_dependence` vary the requested columns. scikit-learn 1.9.1 takes
+    the position of a column in X for the number of a feature in the trees, which number
+    categorical columns first. Since scikit-learn passes positions, but not X, the
+    recursion needs columns with the same positions as in the fit.
     """
 
     def _compute_partial_dependence_recursion(
         self, grid: NDArray[np.floating], target_features: NDArray[np.integer]
     ) -> NDArray[np.float64]:
-        """Return mean predictions by grid point. Raise ValueError for categorical
-        columns, and after a fit that took eras out of X by name.
+        """Return the mean prediction at each point of the grid. Raise ValueError for a
+        categorical column, or after a fit that took a named column of eras out of X.
         """
         if (name := getattr(self, "_era_column", None)) is not None:
             raise ValueError(

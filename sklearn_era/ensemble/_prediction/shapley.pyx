@@ -1,4 +1,4 @@
-"""Shapley values of trees' predictions: exact, a chunk of rows after the other.
+"""Compute exact Shapley values of trees' predictions, one chunk of rows at a time.
 
 A leaf adds its value v for the rows that pass all splits on the path to it. For each
 feature i of the path, o_i is 1 if the row passes all splits on i, else 0. A feature
@@ -11,10 +11,10 @@ leaf's Shapley value of feature i is (Owen, Management Science 18, 1972)
 
 - Path-dependent: a polynomial in t, which Gauss and Legendre's quadrature integrates
   exactly. Products grow on the way down the tree, and sums over leaves on the way up.
-- Interventional: let a be the number of features that only the row passes, b of those
-  that only the background row passes. Without a feature that both fail, the integral
+- Interventional: let a be the number of features that only the row passes, and b the
+  number that only the background row passes. Unless both fail a feature, the integral
   is (a - 1)! b! / (a + b)!, or with a and b exchanged. A row's values depend only on
-  the *set* of features that it fails, and are computed once for each set and leaf.
+  the *set* of features that the row fails: they are computed once for a set and leaf.
 
 The module is compiled once for each instruction set (`instruction_sets`).
 """
@@ -215,14 +215,14 @@ cdef void add_tile(
 
 
 cdef inline double * rows_of(int level, int n_points, double * levels) noexcept nogil:
-    """Return the address of a level's mask of passing rows, then products and sums."""
+    """Return the address of a level: mask of passing rows, then products, then sums."""
     return levels + level * (2 * n_points + 1) * TILE_ROWS
 
 
 cdef inline void open_edge(
     const edge_struct * edge, int n_points, const double * table, double * levels
 ) noexcept nogil:
-    """Set an edge's products, by point and row: products above, times its factors."""
+    """Set an edge's products, by point and row, to its factors times those above it."""
     cdef:
         double * o = rows_of(edge.level, n_points, levels)
         const double * o_before = rows_of(edge.previous, n_points, levels)

@@ -1,7 +1,7 @@
-"""The sum of the trees' predictions, tile by tile of rows.
+"""Add up the trees' predictions, one tile of rows at a time.
 
-It equals scikit-learn's, bit for bit: rows take the same side of each split, and leaf
-values are added in the order of the trees. Only the search for a leaf differs.
+The sums equal scikit-learn's, bit for bit: rows take the same side of each split, and
+leaf values are added in the order of the trees. Only the search for a leaf differs.
 
 - For a small tree (at most 64 leaves) *all* splits are evaluated, as in QuickScorer
   (Lucchese et al., SIGIR 2015). Each leaf is a bit, from left to right. A row on the
