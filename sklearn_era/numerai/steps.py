@@ -1,4 +1,4 @@
-"""The steps of a round for one model, as configured."""
+"""Take the steps of a round for one model, as configured."""
 
 import shutil
 from collections.abc import Iterable
@@ -35,7 +35,9 @@ class Steps:
     def download(
         self, names: Iterable[str], round_number: int, refresh: Iterable[str] = ()
     ) -> None:
-        """Download `names` if live, missing, damaged, or old and to be refreshed."""
+        """Download the files `names` that are live, missing, damaged, or old and to be
+        refreshed.
+        """
         changes = {"files": [*names], "refresh": [*self.config.data.refresh, *refresh]}
         asked = self.config.data.model_copy(update=changes)
         download(self.client, self.workspace, asked, round_number, self.reporter)
@@ -76,8 +78,8 @@ class Steps:
                 raise ConfigError(f"'{self.workspace.toml}': {error}") from error
 
     def _warn_of_validation(self, model: Model) -> None:
-        """Warn, if fits are to be trained, that the local files have too few eras or
-        not the benchmark to validate them.
+        """If fits are to be trained, warn if the local files cannot validate them: if
+        they have too few eras, or lack the benchmark.
         """
         names = {"validation"}.union(*(x.train.files for x in model.members))
         is_here = all(self.workspace.newest(name) for name in names)
@@ -224,7 +226,7 @@ class Steps:
         return self.workspace.model_dir(model.name) / export.PORTABLE
 
     def export(self, model: Model, *, python: str | None = None) -> None:
-        """Write the model as a pickle for Numerai, after a test as Numerai runs it."""
+        """Write the model as a pickle for Numerai, after a test by Numerai's rules."""
         if reason := export.why_not_portable(model):
             raise ExportError(reason)
         blend, records = store.load_blend(self.workspace.model_dir(model.name), model)
@@ -250,6 +252,6 @@ class Steps:
 
 
 def _spell(model: Model, member: BlendMember) -> str:
-    """Return a fit's name for messages: its model's and, in a blend, the member's."""
+    """Return a fit's name for messages: the model's and, in a blend, the member's."""
     of_blend = "" if member.name == "model" else f" member {member.name!r}"
     return f"{model.name!r}{of_blend}"
