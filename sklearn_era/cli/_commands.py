@@ -1,4 +1,4 @@
-"""The program and its commands. Heavy imports wait until a command runs."""
+"""Define the program and its commands. Heavy imports wait until a command runs."""
 
 import time
 from pathlib import Path
@@ -136,9 +136,9 @@ def fit(
     a dict like '{"era": 1, "vrex": 0.5}'.
 
     The score is for the next era, or for eras --horizon ahead. Up to 10 more models (3
-    for auto; --cv sets the number), each about as slow to fit, share the last fifth of
-    the eras: each is scored on its part, and fitted to eras that end --horizon before;
-    --no-score does without these fits, and saves their time.
+    for auto; --cv sets the number) share the last fifth of the eras: each is scored on
+    its part of them, and fitted to eras that end --horizon before this part. Each takes
+    about as long to fit as the model itself; --no-score leaves out these fits.
     With --groups, each is scored on another fifth of the groups, unseen in its fit;
     with --known-groups, on the groups of its fit. Without eras in order, one model is
     scored on a random fifth of the eras or rows. Scores are R² and the loss, or
@@ -253,7 +253,8 @@ def predict(
     """Predict the rows of DATA and write a table of predictions.
 
     The table has the rows of DATA, in the same order, and a column 'prediction'. For a
-    classifier, that is the class, and each class adds a column 'probability_CLASS'.
+    classifier, this column has the class, and there is a column 'probability_CLASS' for
+    each class.
     Categories that the model has not seen count as missing, with a warning.
 
     Averages and models with intercepts read the column of eras, if DATA has it: rows of
@@ -334,9 +335,9 @@ def predict(
 def info(model: Annotated[Path, _MODEL_FILE]) -> None:
     """Describe the model in a file, for a model card.
 
-    Prints the columns, rows, classes and eras of the fit if the model keeps them, its
-    parameters, an average's members and their weights, scores by era with a forecast
-    for the next era, and the versions that wrote the file.
+    The command prints the columns, rows, classes and eras of the fit if the model keeps
+    them, its parameters, an average's members and their weights, scores by era with a
+    forecast for the next era, and the versions that wrote the file.
     """
     _ui.check_packages("cli", "pandas", "pyarrow")
     from sklearn_era.cli._info import describe_model

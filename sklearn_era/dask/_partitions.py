@@ -1,4 +1,4 @@
-"""The arguments of ``fit`` as parts: a partition of each collection, on a worker."""
+"""Load the arguments of ``fit`` as parts, of one partition of each collection."""
 
 import warnings
 from collections.abc import Mapping, Sequence
@@ -167,7 +167,7 @@ def summarize(part: Part, has_classes: bool) -> PartSummary:
 
 
 def categories_of(part: Part, is_categorical: Flags) -> list[Any]:
-    """Return row counts of categories and missing values, by categorical column."""
+    """Return for each categorical column how many rows have each category, or none."""
     X: Any = part.X if hasattr(part.X, "iloc") else pd.DataFrame(part.X)
     given = [X.iloc[:, i] for i in np.flatnonzero(is_categorical)]
     return [column.astype(object).value_counts(dropna=False) for column in given]

@@ -124,7 +124,7 @@ class Fetch:
                 self._partial("").unlink()
 
     def _fetch_checked(self) -> None:
-        """Fetch and check the file; repeat attempts that fetch a megabyte, then fail."""
+        """Fetch and check the file; repeat attempts that fail after a megabyte."""
         while True:
             before = self._size()
             try:
