@@ -127,11 +127,11 @@ def fit(
 ) -> None:
     """Fit a model to the rows of DATA and write it to a model file.
 
-    The model is a regressor or a classifier of sklearn_era.ensemble: by default, text,
-    booleans, two whole numbers and codes such as 007 are classes. --param sets the
-    model's parameters to numbers, text, true, false, none, lists or dicts; for
-    --estimator auto, it sets those of the plain model, a booster, which the members
-    share. Parameters of the criterion are given as split_criterion__min_agreement=0.1.
+    The model is a regressor or a classifier of sklearn_era.ensemble: by default, a
+    target of text, booleans, two whole numbers or codes such as 007 has classes.
+    --param sets the model's parameters to numbers, text, true, false, none, lists or
+    dicts; for --estimator auto, it sets the parameters of the plain model, a booster,
+    which the members share. Set the criterion's as split_criterion__min_agreement=0.1.
     Repeat --param and options that take columns as needed. A blend of split criteria is
     a dict like '{"era": 1, "vrex": 0.5}'.
 
@@ -140,7 +140,7 @@ def fit(
     its part of them, and fitted to eras that end --horizon before this part. Each takes
     about as long to fit as the model itself; --no-score leaves out these fits.
     With --groups, each is scored on another fifth of the groups, unseen in its fit;
-    with --known-groups, on the groups of its fit. Without eras in order, one model is
+    with --known-groups, on the groups in its fit. Without eras in order, one model is
     scored on a random fifth of the eras or rows. Scores are R² and the loss, or
     accuracy, log loss and ROC AUC, or that of --scoring; sd is the standard deviation
     over eras.

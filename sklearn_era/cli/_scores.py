@@ -59,9 +59,9 @@ _SCORERS_OF_LOSSES = {
 
 
 def find_scorers(name: str | None, y: NDArray[Any], is_classes: bool) -> dict[str, Any]:
-    """Return a dict of one scorer, which --scoring names, with the name to print as its
-    key; {} if `name` is None. Raise InputError if there is no such scorer, or if the
-    scorer cannot score a constant prediction of the target `y`.
+    """Return a dict of the scorer that --scoring names, by the name to print; {} if
+    `name` is None. Raise InputError if there is no such scorer, or if the scorer cannot
+    score a constant prediction of the target `y`.
     """
     if name is None:
         return {}
@@ -125,8 +125,8 @@ def promise(
     eras: Any = None, form: str = ".4f", sign: int = 1,
 ) -> str:  # fmt: skip
     """Return text with a forecast of the score `horizon` ahead, or with the reason why
-    there is no forecast. It is made from `scores` by era, clipped to the range `ends`,
-    and multiplied by `sign`, -1 for losses. `labels` are the labels of all eras.
+    there is none. The forecast is made from `scores` by era, clipped to the range
+    `ends`, and multiplied by `sign`, -1 for losses. `labels` are those of all eras.
     """
     highest = np.nanmax(getattr(scores, "era_scores_", scores))
     # A loss of 0 has no logarithm, and for other scores bounds are no gain.

@@ -75,7 +75,7 @@ class TableFile:
         return check_known(name, self.columns, f"{argument}: there is no column")
 
     def distinct(self, given: dict[str, str | None]) -> dict[str, str]:
-        """Return the option of each given column; raise InputError if two name it."""
+        """Return the option of each given column; raise InputError if one has two."""
         found: dict[str, str] = {}
         for of, name in given.items():
             if name is not None and found.setdefault(self.find(name, of), of) != of:
@@ -209,7 +209,7 @@ def has_categories(column: pd.Series) -> bool:
 
 
 def match_categories(X: pd.DataFrame, estimator: Any) -> None:
-    """Replace X's categories by the model's of the same text, warn of unknown ones."""
+    """Replace X's categories by the model's of the same text; warn of unknown ones."""
     is_encoded = getattr(estimator, "encoder_", None) is not None
     estimator = first_booster(estimator)
     if hasattr(estimator, "_codings"):  # a linear model
@@ -242,7 +242,7 @@ def _spell(value: Any) -> str:
 
 
 def make_target(column: pd.Series, task: str, table: TableFile) -> tuple[Any, bool]:
-    """Return a target's values, and whether they are classes; numbers are float64."""
+    """Return a target's values, and whether they are classes; amounts are float64."""
     subject, remedy = f"--target: column '{column.name}'", "pass --task classification"
     if task != "classification" and not types.is_numeric_dtype(column.dtype):
         numbers, stray = _parse(column, table.decimal)
@@ -385,7 +385,9 @@ def _are_classes(column: pd.Series) -> bool:
 
 
 def _parse(column: pd.Series, decimal: str) -> tuple[pd.Series, str]:
-    """Return texts as numbers, or NaN, and a remark on the first that is no number."""
+    """Return texts as numbers, with NaN for texts that are not numbers, and a remark on
+    the first of these texts.
+    """
     swapped = str.maketrans(",.", ".,") if decimal == "," else {}
     numbers = pd.to_numeric(column.astype(str).str.translate(swapped), errors="coerce")
     row = int((numbers.isna() & column.notna()).to_numpy().argmax())

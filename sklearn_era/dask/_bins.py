@@ -70,8 +70,8 @@ def draw_sample(
 def take_sample(
     parts: Sequence[EncodedPart], drawn: Sequence[Ints | None], preprocessor: Any
 ) -> tuple[list[list[Any]], Floats | None]:
-    """Return the drawn rows' values, in one list per block of columns, and the rows'
-    weights, None if there are no weights or rows were drawn by weight.
+    """Return the drawn rows' values, in one list per block of columns; and the rows'
+    weights, or None if there are no weights or the rows were drawn by weight.
     """
     blocks: list[list[Any]] = []
     weights: list[Any] = []
@@ -179,7 +179,7 @@ def _empty_shard(part: EncodedPart, n_rows: int, order: str) -> Shard:
 def _bins_of(
     part: EncodedPart, estimator: BaseEstimator
 ) -> Iterator[tuple[slice, Bins]]:
-    """Yield slices of a part's rows, each with its bins: batches, to save memory."""
+    """Yield slices of a part's rows and these rows' bins; some rows at a time."""
     if part.is_binned:
         yield slice(0, part.y.size), part.X
         return

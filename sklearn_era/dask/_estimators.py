@@ -122,8 +122,8 @@ class DaskMixin:
             or if `loss`, `split_criterion` or `scoring` needs all rows in one place.
         DaskFitError
             If a worker is gone or does not answer in time, a partition fails to load,
-            or the client is closed. The next fit uses the workers that are left; with
-            ``warm_start=True``, this fit continues after the last whole iteration.
+            or the client is closed. The next fit uses the workers that are left, and
+            with ``warm_start=True`` continues after the last whole iteration.
         """
         _check_supported(self)
         if y is None:
@@ -191,7 +191,7 @@ class DaskMixin:
         X : dask Array or DataFrame of shape (n_samples, n_features)
             The rows to predict.
         y, sample_weight, eras : dask Array or Series of shape (n_samples,)
-            The targets; weights, optional; and eras as in `predict`, optional.
+            The targets; and weights and eras (as in `predict`), which are optional.
 
         Returns
         -------
@@ -222,7 +222,7 @@ class DaskMixin:
         return local
 
     def _in_one_place(self, X: Any, *, eras: Any = None) -> NoReturn:
-        """Raise TypeError: only the local estimator has staged predictions."""
+        """Raise TypeError, as only the local estimator has staged predictions."""
         raise TypeError(
             f"{type(self).__name__} has no staged predictions: call to_local(), and "
             "those of the local estimator, for rows that this machine holds."

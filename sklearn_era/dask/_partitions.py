@@ -219,7 +219,7 @@ def _kind(dtype: object) -> str:
 
 
 def _kind_of(values: NDArray[Any]) -> str:
-    """Return the kind of labels; for objects other than text, the first one's type."""
+    """Return the kind of labels; for objects other than text, the type of the first."""
     if values.dtype == object and not isinstance(values[0], str):
         return type(values[0]).__name__
     return _kind(values.dtype)

@@ -83,8 +83,8 @@ def spread(sizes: Ints, owners: Ints, n_workers: int) -> Ints:
 def place_units(
     n_rows: Ints, n_trained: Ints, holders: Sequence[str], addresses: Sequence[str]
 ) -> tuple[Ints, list[str]]:
-    """Return an index into the used addresses for each unit (partition or era), and the
-    used addresses.
+    """Return for each unit (partition or era) the index of its worker among the workers
+    in use, and the addresses of these workers.
     """
     is_trained = n_trained > 0
     held = [n_trained[np.equal(holders, each)].sum() for each in addresses]

@@ -117,8 +117,8 @@ class ShardFitMixin(EraFitMixin):
         self, eras: EncodedEras | None, stratify: NDArray[Any] | None
     ) -> tuple[EncodedEras | None, None, Callable[..., list[Any]]]:
         """Return the training rows' eras, None for the held-out rows' eras, and a
-        function. This function takes arrays of training rows, and returns each array
-        followed by the array of the held-out rows, which the client has chosen.
+        function. This function takes arrays of training rows, and returns each of them
+        followed by the same array for the held-out rows, which the client has chosen.
         """
         held_out = self._held_out
         rows = ShardRows(held_out.X), held_out.y, held_out.sample_weight

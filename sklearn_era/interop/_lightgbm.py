@@ -45,8 +45,8 @@ def to_lightgbm_text(
 ) -> str:  # fmt: skip
     """Write the text of a LightGBM model with the same predictions as a fitted model.
 
-    ``lightgbm.Booster(model_str=text)`` reads it, from LightGBM 4.0 on; LightGBM need
-    not be installed to write it. The first trees are single leaves with the baseline,
+    ``lightgbm.Booster(model_str=text)`` reads the text, from LightGBM 4.0 on; to write
+    it, LightGBM is not needed. The first trees are single leaves with the baseline,
     so that LightGBM adds up the same doubles in the same order: raw predictions
     (``raw_score=True``) are bit-identical, and so is ``Booster.predict`` for losses
     with an identity link, ``"squared_error"``, ``"absolute_error"`` and ``"quantile"``.
@@ -79,8 +79,8 @@ def to_lightgbm_text(
         If `model` is not a histogram gradient boosting model, or is not fitted.
     ValueError
         If the model is an `EraForestClassifier`, has a custom loss, a threshold that
-        LightGBM treats as zero, or categories that it cannot hold; or if LightGBM would
-        refuse the name of a feature.
+        LightGBM treats as zero, or categories that LightGBM cannot hold; or if LightGBM
+        would refuse the name of a feature.
 
     Notes
     -----

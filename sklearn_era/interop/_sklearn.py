@@ -57,8 +57,9 @@ def to_sklearn(
 ) -> Any:
     """Convert a fitted model to scikit-learn's own estimator with the same trees.
 
-    The result predicts the same values, bit by bit, or for an average up to rounding.
-    To unpickle the result needs the same version of scikit-learn, but not sklearn_era.
+    The result's predictions are bit-identical to those of `model`; for an average, they
+    are equal up to rounding. To unpickle the result needs the same version of
+    scikit-learn, but not sklearn_era.
 
     Parameters
     ----------

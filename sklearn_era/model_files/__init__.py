@@ -185,7 +185,7 @@ def read_metadata(path: str | os.PathLike[str]) -> ModelMetadata:
     Parameters
     ----------
     path : str or path-like
-        A file that `save_model` wrote, in any version of sklearn_era with this format.
+        A file that `save_model` wrote, in any version with the present file format.
 
     Returns
     -------

@@ -22,7 +22,7 @@ _BITSET_WORDS = 8  # of 32 bits, for 256 bins
 
 
 def pack_trees(predictors: list[list[TreePredictor]]) -> dict[str, NDArray]:
-    """Return the joined arrays of all trees, and their numbers of nodes and bitsets."""
+    """Return all trees' arrays, joined, and each tree's number of nodes and bitsets."""
     if len({*map(len, predictors)}) != 1:
         raise ValueError("iterations of different numbers of trees")
     trees = list(chain.from_iterable(predictors))

@@ -320,7 +320,7 @@ def read_predictions(path: Path) -> pd.DataFrame:
 
 
 def parse_predictions(content: bytes, shown: str) -> pd.DataFrame:
-    """Return the predictions in a CSV file's bytes; `shown` is its name in errors."""
+    """Return the predictions in a CSV file's bytes; `shown` names it in errors."""
     with decoding(shown, "{shown} cannot be read as CSV: {reason}."):
         # As text: ids stay as they are, and numbers keep every digit.
         frame = pd.read_csv(io.BytesIO(content), dtype=str, keep_default_na=False)

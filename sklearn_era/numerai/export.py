@@ -90,7 +90,7 @@ def write_portable_model(
     ExportError
         If `model` is not such a regressor or is not fitted; if it has a log link,
         categorical features or splits that LightGBM cannot make; or if
-        `feature_names` are not the columns of its fit.
+        `feature_names` are missing, or are not the columns of its fit.
     DataError
         If the file cannot be written.
 
@@ -239,7 +239,7 @@ class _Call:
 
 
 def _public(name: str) -> _Call:
-    """Return a call that imports "module:name", which need not be installed here."""
+    """Return a call that imports "module:name"; the module may be missing here."""
     return _Call(pkgutil.resolve_name, name)
 
 

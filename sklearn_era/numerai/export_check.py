@@ -81,8 +81,8 @@ def check_portable_model(
     """Run a pickled model by the rules of Numerai's model upload.
 
     Another process reads the pickle, calls it with the live data, checks the result and
-    writes the CSV. This process has one CPU, no sklearn_era, and few of the variables
-    of the environment, which may hold keys. A pickle is a program: only run your own.
+    writes the CSV. This process has one CPU, no sklearn_era, and few environment
+    variables, as others may hold keys. A pickle is a program: only run your own.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""The workspace's folders, atomic file writes, JSON records, and locks."""
+"""Find the workspace's files, write files atomically, and keep records and locks."""
 
 import hashlib
 import json

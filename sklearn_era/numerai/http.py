@@ -75,7 +75,7 @@ class Http:
         time.sleep(max(min(backoff, _MOST_WAIT), asked))
 
     def retry(self, attempt: Callable[[], _T]) -> _T:
-        """Call `attempt`, again after transient failures, and return its result."""
+        """Return the result of `attempt`; call it again after transient failures."""
         for count in range(self.retries):
             try:
                 return attempt()

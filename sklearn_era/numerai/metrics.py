@@ -228,7 +228,7 @@ def feature_exposures(
 def max_feature_exposure(
     y_pred: ArrayLike, features: ArrayLike, *, eras: Eras = None
 ) -> Scores:
-    r"""Compute the largest :math:`|\operatorname{pearson}(x, f_j)|` with a feature.
+    r"""Compute the largest :math:`|\operatorname{pearson}(x, f_j)|` of all features.
 
     Parameters
     ----------
@@ -238,8 +238,8 @@ def max_feature_exposure(
     Returns
     -------
     scores : EraScores or float
-        From 0 to 1, the smaller the better; NaN where the predictions or all features
-        are constant.
+        Values from 0 to 1, the smaller the better; NaN where the predictions or all
+        features are constant.
 
     Examples
     --------

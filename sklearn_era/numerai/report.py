@@ -184,7 +184,7 @@ def with_splits(name: str, model: Any) -> tuple[str, Any]:
 
 def corr_figures(rows: Rows) -> "tuple[Figure, Figure]":
     """Return two figures: the cumulative CORR, with a line for each row of the score
-    table, and CORR by era, with axes for each row. They show the eras in all rows.
+    table, and CORR by era, with axes for each row. Both show eras that all rows have.
     """
     scored = {name: result.scores["corr"] for name, result in rows.items()}
     columns = {name: pd.Series(x.scores, x.eras) for name, x in scored.items()}

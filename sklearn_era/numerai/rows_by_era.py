@@ -45,7 +45,7 @@ class RowsByEra:
         self._eras = encode_eras(check_eras(labels, self.x, X_name=name))
 
     def __iter__(self) -> Iterator[tuple[str, Index]]:
-        """Yield for each era text like " of era 0001", and the index of its rows."""
+        """Yield a text like " of era 0001" and the index of the rows, for each era."""
         order, bounds = self._eras.order, pairwise(self._eras.offsets.tolist())
         for label, (start, stop) in zip(self._eras.labels, bounds, strict=True):
             where = f" of era {label!s}" if self._has_labels else ""

@@ -105,7 +105,7 @@ def read_others(
 
 
 def early_ends(eras: Mapping[str, ScoredEra]) -> list[str]:
-    """Return a note on each file of others' predictions that ends before `eras` end."""
+    """Return a note on each file of predictions that ends before the last of `eras`."""
     notes, last = [], max(eras, default="")
     for use in eras[last].others if last else ():
         known = [x for x, era in eras.items() if not np.isnan(era.others[use]).all()]

@@ -53,7 +53,7 @@ class Steps:
         return metadata.features(settings.feature_set)
 
     def check_parameters(self) -> None:
-        """Raise ConfigError for bad parameters of any fit, before hours are spent."""
+        """Raise ConfigError if any fit has bad parameters, before hours of training."""
         # Against the local features.json, unless a newer one may have other names.
         refreshed = "features" in self.config.data.refresh
         passing = (DataError, ConfigError) if refreshed else (DataError,)

@@ -307,7 +307,7 @@ def check_scale(
     frame: pd.DataFrame, records: Sequence[ModelRecord], path: Path
 ) -> None:
     """Raise DataError if a feature seems to have another scale than in training: if the
-    features had few distinct values in training, and this one has another value.
+    features had few distinct values in training, and this feature has another one.
     """
     for record in records:
         if not record.values:

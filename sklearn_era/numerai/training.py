@@ -307,7 +307,7 @@ def read_checkpoint(folder: Path) -> Checkpoint | None:
 
 @dataclass(eq=False)
 class Checkpoints:
-    """Resumes a fit from its checkpoint, follows it, and writes further checkpoints."""
+    """Resumes a fit from its checkpoint, follows the fit, and writes checkpoints."""
 
     folder: Path
     fit: store.ModelRecord
