@@ -128,7 +128,7 @@ class TableFile:
         )
 
     def read_labels(self, column: pd.Series, argument: str) -> pd.Series:
-        """Return labels, as text if numbers would change them, such as 2024.10."""
+        """Return labels, as text if numbers would change them (2024.10 to 2024.1)."""
         name, is_number = str(column.name), column.dtype.kind in "biuf"
         texts = self.read([name], [name])[name] if is_number else column
         if types.infer_dtype(texts) != "string":

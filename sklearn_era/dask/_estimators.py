@@ -31,7 +31,9 @@ _DEFAULTS = {"client": None, "timeout": 300, "shuffle": True}
 
 
 def _constructor(local: BaseEstimator) -> Callable[..., None]:
-    """Return a local estimator's constructor with `client`, `timeout` and `shuffle`."""
+    """Return the constructor of a local estimator, with the parameters `client`,
+    `timeout` and `shuffle` added to it.
+    """
 
     @functools.wraps(local.__init__)
     def __init__(self: BaseEstimator, *args: Any, **parameters: Any) -> None:
@@ -104,8 +106,8 @@ class DaskMixin:
         sample_weight : dask Array or Series of shape (n_samples,), default=None
             Weights of training data, 0 or more.
         eras : dask Array or Series of shape (n_samples,), default=None
-            Era of each row, as the local estimator takes it. One worker trains on all
-            rows of an era; see `shuffle`.
+            The era of each row, in a form that the local estimator takes. One worker
+            trains on all rows of an era; see `shuffle`.
 
         Returns
         -------

@@ -114,7 +114,9 @@ class ClusterFit:
     def _prepare_columns(
         self, summaries: Sequence[PartSummary]
     ) -> list[Floats | None] | None:
-        """Fit the preprocessing of X; return the known categories of each column."""
+        """Fit the preprocessing of X; return the known categories of each column, or
+        None if no column is categorical.
+        """
         estimator, rows = self.estimator, summaries[0].head
         is_categorical = check_categorical_features(
             rows, estimator.categorical_features

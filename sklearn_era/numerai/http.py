@@ -42,7 +42,7 @@ _LOCAL = re.compile(r"localhost|127(\.\d{1,3}){3}|::1")
 
 class HttpFailure(ApiError):
     """A failed call. `transient` is whether another attempt may succeed, and `unclear`
-    whether the server may have done what the call asked for.
+    whether the server may have carried out the call.
     """
 
     def __init__(

@@ -101,7 +101,9 @@ class Steps:
             warn(f"Validation of {model.name!r}: {told}")
 
     def reasons_to_train(self, model: Model, restart: bool = False) -> dict[str, str]:
-        """Return the reason to train each fit that is missing or out of date."""
+        """Return the reason to train each fit that is missing or out of date, by its
+        name; if `restart`, the reason to train each fit is the request.
+        """
         reasons = {
             _spell(model, x): "as requested" if restart else self._why_train(model, x)
             for x in model.members
