@@ -1,4 +1,4 @@
-"""The program and its commands. Heavy imports wait until a command runs."""
+"""Define the program and its commands. Heavy imports wait until a command runs."""
 
 import time
 from pathlib import Path
@@ -93,20 +93,20 @@ def fit(
 ) -> None:
     """Fit a model to the rows of DATA and write it to a model file.
 
-    The model is a regressor or a classifier of sklearn_era.ensemble: by default, text,
-    booleans, two whole numbers and codes such as 007 are classes. --param sets the
-    model's parameters to numbers, text, true, false, none, lists or dicts; for
-    --estimator auto, it sets those of the plain model, a booster, which the members
-    share. Parameters of the criterion are given as split_criterion__min_agreement=0.1.
+    The model is a regressor or a classifier of sklearn_era.ensemble: by default, a
+    target of text, booleans, two whole numbers or codes such as 007 has classes.
+    --param sets the model's parameters to numbers, text, true, false, none, lists or
+    dicts; for --estimator auto, it sets the parameters of the plain model, a booster,
+    which the members share. Set the criterion's as split_criterion__min_agreement=0.1.
     Repeat --param and options that take columns as needed. A blend of split criteria is
     a dict like '{"era": 1, "vrex": 0.5}'.
 
     The score is for the next era, or for eras --horizon ahead. Up to 10 more models (3
-    for auto; --cv sets the number), each about as slow to fit, share the last fifth of
-    the eras: each is scored on its part, and fitted to eras that end --horizon before;
-    --no-score does without these fits, and saves their time.
+    for auto; --cv sets the number) share the last fifth of the eras: each is scored on
+    its part of them, and fitted to eras that end --horizon before this part. Each takes
+    about as long to fit as the model itself; --no-score leaves out these fits.
     With --groups, each is scored on another fifth of the groups, unseen in its fit;
-    with --known-groups, on the groups of its fit. Without eras in order, one model is
+    with --known-groups, on the groups in its fit. Without eras in order, one model is
     scored on a random fifth of the eras or rows. Scores are R² and the loss, or
     accuracy, log loss and ROC AUC, or that of --scoring; sd is the standard deviation
     over eras.
@@ -219,7 +219,8 @@ def predict(
     """Predict the rows of DATA and write a table of predictions.
 
     The table has the rows of DATA, in the same order, and a column 'prediction'. For a
-    classifier, that is the class, and each class adds a column 'probability_CLASS'.
+    classifier, this column has the class, and there is a column 'probability_CLASS' for
+    each class.
     Categories that the model has not seen count as missing, with a warning.
 
     Averages and models with intercepts read the column of eras, if DATA has it: rows of
@@ -300,9 +301,9 @@ def predict(
 def info(model: Annotated[Path, _MODEL_FILE]) -> None:
     """Describe the model in a file, for a model card.
 
-    Prints the columns, rows, classes and eras of the fit if the model keeps them, its
-    parameters, an average's members and their weights, scores by era with a forecast
-    for the next era, and the versions that wrote the file.
+    The command prints the columns, rows, classes and eras of the fit if the model keeps
+    them, its parameters, an average's members and their weights, scores by era with a
+    forecast for the next era, and the versions that wrote the file.
     """
     _ui.check_packages("cli", "pandas", "pyarrow")
     from sklearn_era.cli._info import describe_model

@@ -1,4 +1,4 @@
-"""The demonstration: every criterion on a spiral. Heavy imports wait until it runs."""
+"""Demonstrate every criterion on a spiral. Heavy imports wait for the command."""
 
 import time
 from pathlib import Path

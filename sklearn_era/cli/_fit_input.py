@@ -1,4 +1,4 @@
-"""The estimator of a fit, and its rows: features, target and eras of columns."""
+"""Make the estimator of a fit, and read its features, its target and its eras."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -27,9 +27,9 @@ def read_training(
     table: _tables.TableFile, target: str, era: str | None, groups: str | None,
     features: _Names, exclude: _Names, categorical: _Names, task: str,
 ) -> tuple[Any, Any, bool, Any]:  # fmt: skip
-    """Return features, the target, whether it has classes, and eras (or None), read
-    from the columns that options name; raise InputError if options contradict each
-    other.
+    """Read the columns that options name. Return the features, the target, whether the
+    target has classes, and the eras, None without --era. Raise InputError if options
+    contradict each other or values are missing.
     """
     labels = table.distinct({"--target": target, "--era": era, "--groups": groups})
     asked = table.select(features, "--features")
@@ -61,8 +61,8 @@ def read_training(
 
 def check_times(eras: Any, names: Sequence[Any], era_order: str, horizon: Any) -> int:
     """Return the horizon as a number of eras. Raise InputError if the horizon is not a
-    length or spans all eras, if eras have no order, or if --groups looks more like a
-    time than --era.
+    number of eras or a span of time, or spans all eras; if eras have no order; or if
+    --groups looks more like a time than --era.
     """
     columns = [encode_eras(x) for x in getattr(eras, "columns", [eras])]
     kinds = [likeness_to_time(x.labels) for x in columns]
@@ -91,7 +91,9 @@ def check_times(eras: Any, names: Sequence[Any], era_order: str, horizon: Any) -
 
 
 def make_estimator(name: str, is_classes: bool, pairs: Any, options: Any) -> Any:
-    """Return an estimator with `options`, to which NAME=VALUE `pairs` are added."""
+    """Return an unfitted estimator with the parameters in the dict `options` and in the
+    NAME=VALUE `pairs`, which are added to `options`. Raise InputError for bad pairs.
+    """
     kind = "Classifier" if is_classes else "Regressor"
     prefix = "EraForest" if name == "forest" else "HistGradientBoosting"
     estimator = getattr(ensemble, f"{prefix}{kind}")()

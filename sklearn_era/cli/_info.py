@@ -1,4 +1,4 @@
-"""The description of a model file, for people and model cards."""
+"""Describe the model in a file, for people and model cards."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -68,8 +68,8 @@ def _describe_eras(model: Any, booster: Any, column: str | None) -> Iterator[str
 
 
 def _describe_scores(model: Any) -> Iterator[str]:
-    """Yield lines on stored scores by era: of an average and its plain model, of a
-    search's chosen candidate, or of a forest out of bag.
+    """Yield lines on the scores by era that a model stores: an average has its own and
+    its plain model's, a search its chosen candidate's, and a forest those out of bag.
     """
     scores: dict[str, Any] = {}
     of_all: Any = getattr(model, "era_scores_", None)

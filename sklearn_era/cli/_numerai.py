@@ -1,4 +1,4 @@
-"""The commands of ``numerai``. Heavy imports wait until a command runs."""
+"""Define the commands of ``numerai``. Heavy imports wait until a command runs."""
 
 import sys
 from collections.abc import Iterator, Sequence
@@ -90,7 +90,7 @@ def init(
 ) -> None:
     """Write a configuration file that explains every default.
 
-    Without --name or --target, lists your models or the targets and asks.
+    Without --name or --target, the command lists your models or the targets, and asks.
     """
     check_packages()
     from sklearn_era.numerai.api import Numerai
@@ -152,9 +152,9 @@ def run(
 ) -> None:
     """Bring everything up to date for the current round.
 
-    Submits the round first, with the existing models. Then trains models that are
-    missing or whose settings changed, and submits those again. Run it as often as you
-    like: it repeats nothing that is done, and resumes what was interrupted.
+    The command first submits the round with the existing models. Then it trains models
+    that are missing or whose settings changed, and submits these models again. Run it
+    as often as you like: it repeats no finished step, and resumes interrupted ones.
     """
     if demo:
         if dry_run or no_submit or retrain or wait:
@@ -246,9 +246,9 @@ def submit(
 ) -> None:
     """Check and upload predictions, and confirm that they arrived.
 
-    Without FILE, submits what 'predict' wrote. Set NUMERAI_PUBLIC_ID and
-    NUMERAI_SECRET_KEY in the environment or in a file .env next to the configuration.
-    After an error, run it again: nothing is submitted twice.
+    Without FILE, the command submits the predictions that 'predict' wrote. Set
+    NUMERAI_PUBLIC_ID and NUMERAI_SECRET_KEY in the environment or in a file .env next
+    to the configuration. After an error, run it again: nothing is submitted twice.
     """
     if file is not None and model is None:
         raise InputError("--model: name the model to submit FILE for.")
@@ -274,7 +274,7 @@ def export(
     python: Annotated[_Text, option("PROGRAM", "Python to test it with.")] = None,
     config: _Config = _TOML,
 ) -> None:
-    """Write a portable model, a pickle, and test it the way Numerai runs it."""
+    """Write a portable model, a pickle, and test it as Numerai runs it."""
     with opened(config) as steps:
         for one in chosen(steps, model):
             steps.export(one, python=python)

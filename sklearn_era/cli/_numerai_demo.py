@@ -1,4 +1,4 @@
-"""``sklearn-era numerai run --demo``: a round on synthetic data in Numerai's layout."""
+"""Run a round on made-up data in Numerai's layout: ``numerai run --demo``."""
 
 import shutil
 from itertools import product
@@ -113,7 +113,9 @@ def run_demo(steps: Steps) -> None:
 
 
 class DemoData(NamedTuple):
-    """Paths of files and of later eras, and features whose effects last or turn."""
+    """The paths of files and of the later eras (`future`), and the names of features
+    whose effects last (`stable_features`) or turn (`unstable_features`).
+    """
 
     paths: dict[str, Path]
     future: Path
@@ -183,8 +185,8 @@ def write_demo_data(
 def _other_models(
     X: _Array, y: _Array, eras: _Array, last_seen: int, version: str, rng: Any
 ) -> dict[str, _Array]:
-    """Return made-up predictions, as ranks, by the name of their model: the example,
-    the meta model, then the benchmarks.
+    """Return made-up predictions, as ranks by era, of several models by name: of the
+    example, of the meta model, and then of the benchmarks.
     """
     seen, models = eras <= last_seen, {}
     fits = np.linalg.lstsq(X[seen] - 2.0, y[seen] - 0.5)[0].T

@@ -1,4 +1,4 @@
-"""Lines on the scores of a model: of an average's members, and on held-out data."""
+"""Make the lines to print on an average's weights, and on scores of held-out data."""
 
 import warnings
 from collections.abc import Iterator
@@ -59,9 +59,9 @@ _SCORERS_OF_LOSSES = {
 
 
 def find_scorers(name: str | None, y: NDArray[Any], is_classes: bool) -> dict[str, Any]:
-    """Return a dict with the scorer `name` of --scoring, by the name to print; {} for
-    None. Raise InputError if there is no such scorer, or if it cannot score a constant
-    prediction of this target.
+    """Return a dict of the scorer that --scoring names, by the name to print; {} if
+    `name` is None. Raise InputError if there is no such scorer, or if the scorer cannot
+    score a constant prediction of the target `y`.
     """
     if name is None:
         return {}
@@ -87,7 +87,7 @@ def find_scorers(name: str | None, y: NDArray[Any], is_classes: bool) -> dict[st
 
 
 def _usual_scorers(model: Any, y: Any) -> dict[str, Any]:
-    """Return the scorers for a kind of model and for its loss, by the name to print."""
+    """Return the scorers for a model's kind and loss, by the names to print."""
     names, params, q = ["r2"], model.get_params(), "quantile"
     loss = params.get("loss", params.get("estimator__loss"))
     if is_classifier(model):
@@ -109,7 +109,7 @@ def _shown(name: str) -> str:
 
 
 def range_of(scorer: Any) -> tuple[float, float]:
-    """Return a scorer's lowest and highest value; losses are negative."""
+    """Return a scorer's lowest and highest possible value; losses are negative."""
     metric: Any = getattr(scorer, "_score_func", None)
     source = getattr(metric, "__module__", "")
     if source.partition(".")[0] not in _SOURCES or metric.__name__ in _UNBOUNDED:
@@ -124,9 +124,9 @@ def promise(
     scores: Any, horizon: Any, labels: Any, *, ends: tuple[float, float],
     eras: Any = None, form: str = ".4f", sign: int = 1,
 ) -> str:  # fmt: skip
-    """Return text with a forecast of the score `horizon` ahead, made from `scores` by
-    era and clipped to the range `ends`, or with the reason why there is none. `labels`
-    are those of all eras. `sign`, -1 for losses, multiplies the numbers.
+    """Return text with a forecast of the score `horizon` ahead, or with the reason why
+    there is none. The forecast is made from `scores` by era, clipped to the range
+    `ends`, and multiplied by `sign`, -1 for losses. `labels` are those of all eras.
     """
     highest = np.nanmax(getattr(scores, "era_scores_", scores))
     # A loss of 0 has no logarithm, and for other scores bounds are no gain.
@@ -235,9 +235,9 @@ def _steps(
     estimator: Any, y: Any, eras: Any, encoded: Any, group: str, horizon: Any,
     n_models: int | None,
 ) -> tuple[list[Any], int]:  # fmt: skip
-    """Return a list with one pair per step, the rows to fit to and the rows to score;
-    and the number of eras that a step scores: as many as the horizon has, at most a
-    fifth of all eras.
+    """Return two values: a list with a pair of the rows to fit to and the rows to score
+    for each step; and the number of eras that a step scores, which is the length of
+    the horizon, but at most a fifth of all eras.
     """
     n_test = max(1, encoded.labels.size // 5)
     size = min(steps_of(horizon, encoded.labels), n_test)
@@ -284,9 +284,9 @@ def score_lines(
     model: Any, X: pd.DataFrame, y: Any, encoded: Any, scorers: dict[str, Any],
     horizon: Any = None, labels: Any = None, follow: bool = False,
 ) -> Iterator[str]:  # fmt: skip
-    """Score a model by each scorer, also era by era, and yield lines to print; with a
-    horizon and the `labels` of all eras, a line forecasts the score. With several
-    scorers, a line is left out if its score is undefined.
+    """Score a model by each scorer, also era by era, and yield lines to print. If there
+    is a `horizon`, which needs the `labels` of all eras, a line forecasts the score.
+    If there are several scorers, undefined scores have no line.
     """
     for name, scorer in scorers.items():
         by_era, sign = ScorerByEra(scorer, None), scorer._sign

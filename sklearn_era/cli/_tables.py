@@ -1,4 +1,4 @@
-"""Table files, and features, targets and eras from their columns."""
+"""Read table files, and make features, targets and eras of their columns."""
 
 import fnmatch
 import re
@@ -41,7 +41,7 @@ _Text = str | None
 
 
 class TableFile:
-    """The table DATA: names of its columns, of categorical and of index columns."""
+    """The table DATA, with the names of all, of categorical and of index columns."""
 
     def __init__(self, path: Path, sep: _Text, encoding: _Text, decimal: _Text) -> None:
         self._path, self._encoding = path, "utf-8" if encoding is None else encoding
@@ -75,7 +75,7 @@ class TableFile:
         return check_known(name, self.columns, f"{argument}: there is no column")
 
     def distinct(self, given: dict[str, str | None]) -> dict[str, str]:
-        """Return each given column's option; raise InputError if a column has two."""
+        """Return the option of each given column; raise InputError if one has two."""
         found: dict[str, str] = {}
         for of, name in given.items():
             if name is not None and found.setdefault(self.find(name, of), of) != of:
@@ -128,7 +128,7 @@ class TableFile:
         )
 
     def read_labels(self, column: pd.Series, argument: str) -> pd.Series:
-        """Return labels, as text if numbers would change them: 2024.10, 01."""
+        """Return labels, as text if numbers would change them (2024.10 to 2024.1)."""
         name, is_number = str(column.name), column.dtype.kind in "biuf"
         texts = self.read([name], [name])[name] if is_number else column
         if types.infer_dtype(texts) != "string":
@@ -200,7 +200,7 @@ def make_features(frame: Any, categorical: Any, remedy: str, decimal: str) -> An
 
 
 def has_categories(column: pd.Series) -> bool:
-    """Return whether values are recurring text without any number or date."""
+    """Return whether values are text that recurs, and none is a number or a date."""
     if types.infer_dtype(column, skipna=True) != "string":
         return False
     values = column.dropna().unique()
@@ -242,7 +242,7 @@ def _spell(value: Any) -> str:
 
 
 def make_target(column: pd.Series, task: str, table: TableFile) -> tuple[Any, bool]:
-    """Return the target's values, numbers as float64, and whether they are classes."""
+    """Return a target's values, and whether they are classes; amounts are float64."""
     subject, remedy = f"--target: column '{column.name}'", "pass --task classification"
     if task != "classification" and not types.is_numeric_dtype(column.dtype):
         numbers, stray = _parse(column, table.decimal)
@@ -291,7 +291,7 @@ def refuse_missing(frame: pd.DataFrame, options: dict[str, str]) -> None:
 
 def read_truth(table: TableFile, metadata: Any, classes: list[Any]) -> tuple[Any, Any]:
     """Return the target, as numbers or as labels among the model's `classes`, and the
-    encoded eras of rows; None in place of eras if the table lacks their column.
+    rows' encoded eras, or None if the table lacks the column of eras.
     """
     if (target := metadata.target) is None:
         raise InputError("--scoring: MODEL does not tell the name of its target.")
@@ -312,8 +312,8 @@ def read_truth(table: TableFile, metadata: Any, classes: list[Any]) -> tuple[Any
 
 
 def make_eras(frame: pd.DataFrame, names: Sequence[str], table: TableFile) -> Any:
-    """Return labels of eras, in the order of the file's categories: None without names,
-    an array for one name, `EraColumns` for two, times and groups.
+    """Return the labels of eras in the columns `names`, in the order of the file's
+    categories: None without names, an array for one, `EraColumns` for two names.
     """
     found = []
     for name, argument in zip(names, ("--era", "--groups"), strict=False):
@@ -326,8 +326,8 @@ def make_eras(frame: pd.DataFrame, names: Sequence[str], table: TableFile) -> An
 
 
 def era_columns_of(estimator: Any, metadata: Any) -> list[Any]:
-    """Return the names of columns of eras that change predictions: [], the fit's column
-    (None if the model lacks its name), or the columns of times and of groups.
+    """Return a list of the columns of eras that predictions depend on: none, the column
+    of the fit (None if its name is unknown), or those of times and of groups.
     """
     if (pair := vars(estimator).get("_pair")) is not None:
         order, names = pair
@@ -349,8 +349,8 @@ def _differs_by_era(estimator: Any) -> bool:
 def eras_as_fitted(
     frame: pd.DataFrame, columns: Sequence[str], table: TableFile, estimator: Any
 ) -> Any:
-    """Return eras (`EraColumns` for two columns) with labels converted to the type in
-    the model's fit: to text, spelled as in a text file, or to dates.
+    """Return eras (`EraColumns` for two columns), with labels of the type in the fit of
+    the model: converted to text, as a text file spells them, or to dates, if necessary.
     """
     found = make_eras(frame, columns, table)
     eras = found.columns if len(columns) > 1 else [found]
@@ -385,7 +385,9 @@ def _are_classes(column: pd.Series) -> bool:
 
 
 def _parse(column: pd.Series, decimal: str) -> tuple[pd.Series, str]:
-    """Return texts as numbers, and a phrase on the first text that is not a number."""
+    """Return texts as numbers, with NaN for texts that are not numbers, and a remark on
+    the first of these texts.
+    """
     swapped = str.maketrans(",.", ".,") if decimal == "," else {}
     numbers = pd.to_numeric(column.astype(str).str.translate(swapped), errors="coerce")
     row = int((numbers.isna() & column.notna()).to_numpy().argmax())

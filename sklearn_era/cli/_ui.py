@@ -1,4 +1,4 @@
-"""Options of commands, errors, progress and tables on the terminal."""
+"""Define options of commands, and print errors, progress and tables."""
 
 import ast
 import json
@@ -120,7 +120,7 @@ def parse_value(text: str) -> Any:
 
 
 def describe_fit(model: Any) -> str:
-    """Return a phrase on a fit: its number of iterations, or of averaged members."""
+    """Return text on a fit: its number of iterations, or of the models it averages."""
     if not hasattr(model, "_predictors"):
         n_tried = count(len(model.weights_), "model")
         return f"an average of {len(model.members_)} of {n_tried}"
@@ -147,8 +147,8 @@ def check_known(name: str, known: Collection[str], subject: str) -> str:
 def check_needs(
     needs: dict[str, str | None], has_eras: bool, era_order: str, known_groups: bool
 ) -> None:
-    """Raise InputError for options that need --era or --groups where it is missing, or
-    that cannot go with --groups.
+    """Raise InputError if an option in `needs` requires --era or --groups, which is not
+    given, or if an option contradicts --groups.
     """
     for name, value in needs.items():
         if not (has_eras or value in (None, "gain", "boosting", "forest")):
@@ -194,7 +194,7 @@ def check_output(path: Path, suffixes: Collection[str], *inputs: Path) -> None:
 
 @contextmanager
 def writable(path: Path) -> Iterator[None]:
-    """Raise InputError, in place of OSError, if the body cannot write --out."""
+    """Raise InputError, in place of OSError, if the block cannot write --out."""
     try:
         yield
     except OSError as error:
@@ -232,7 +232,7 @@ class Terminal:
             self.bars.remove_task(self._tasks.pop(stage))
 
     def validated(self, model: "Model", results: Any, files: list[Path]) -> None:
-        """Print validation scores of a model and others, notes, and files written."""
+        """Print the scores of a validation, its notes, and the names of its files."""
         statistics = ("mean", "std", "sharpe", "max_drawdown", "n_eras")
         rows, notes = [], list[str]()
         for name, result in results.items():

@@ -1,9 +1,10 @@
-"""Training on a Dask cluster, of more rows than one machine holds.
+"""Train on a Dask cluster, on more rows than one machine holds.
 
-On the client, ``_fit`` loads ``_partitions``, makes decisions for all rows by a
-``_survey``, makes ``_bins`` of a sample, assigns eras to workers (``_placement``), and
-lets these grow trees in lockstep (``_training``) over a ``_collective``, and shows
-their ``_progress``. ``_cluster`` waits for workers and classifies their failures.
+``_fit`` runs on the client: it lets workers load the ``_partitions``, makes decisions
+for all rows by a ``_survey``, finds ``_bins`` from a sample of rows, and assigns eras
+to workers (``_placement``). The workers then grow trees in lockstep (``_training``),
+add up sums by a ``_collective``, and report their ``_progress`` to the client.
+``_cluster`` waits for workers and classifies their failures.
 """
 
 from .._optional import import_optional

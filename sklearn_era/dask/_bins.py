@@ -1,4 +1,4 @@
-"""Binning: thresholds from a sample of all rows, then bytes on the workers."""
+"""Find thresholds in a sample of all rows, and bin the rows on their workers."""
 
 import copy
 from collections.abc import Iterator, Sequence
@@ -48,8 +48,8 @@ def draw_sample(
 ) -> list[Ints | None]:  # fmt: skip
     """Draw the rows that scikit-learn would make bins from. Return, for each part, the
     indices of its drawn rows among its training rows, or None if all rows are used.
-    `training_rows` has the numbers of all training rows in scikit-learn's order, or is
-    None if the parts have their rows in this order.
+    `training_rows` has the row number of each training row in scikit-learn's order, or
+    is None if the parts have their rows in this order.
     """
     rank: Any = slice(None)
     if training_rows is not None:
@@ -70,8 +70,8 @@ def draw_sample(
 def take_sample(
     parts: Sequence[EncodedPart], drawn: Sequence[Ints | None], preprocessor: Any
 ) -> tuple[list[list[Any]], Floats | None]:
-    """Return the drawn rows' values, in one list per block of columns, and the rows'
-    weights (None if rows were drawn by weight).
+    """Return the drawn rows' values, in one list per block of columns; and the rows'
+    weights, or None if there are no weights or the rows were drawn by weight.
     """
     blocks: list[list[Any]] = []
     weights: list[Any] = []
@@ -138,7 +138,9 @@ def bin_part(part: EncodedPart, estimator: BaseEstimator) -> EncodedPart:
 def make_shard(
     parts: Sequence[EncodedPart], estimator: BaseEstimator, encoding: Encoding
 ) -> tuple[Shard, Shard]:
-    """Return shards of a worker's training and of its held-out rows, in row order."""
+    """Return two shards, of a worker's training rows and of its held-out rows. Their
+    rows are in the order of row numbers.
+    """
     order = np.argsort(np.concatenate([part.rows for part in parts]), kind="stable")
     is_val = np.concatenate([part.held_out for part in parts])[order]
     # The index of each row in its shard.
@@ -165,7 +167,7 @@ def make_shard(
 
 
 def _empty_shard(part: EncodedPart, n_rows: int, order: str) -> Shard:
-    """Return a shard for `n_rows` rows, to be filled in, with the fields of a part."""
+    """Return a shard of `n_rows` rows to fill in, with weights if `part` has them."""
     return Shard(
         allocate_binned((n_rows, part.X.shape[1]), order),
         np.empty(n_rows),
@@ -177,7 +179,7 @@ def _empty_shard(part: EncodedPart, n_rows: int, order: str) -> Shard:
 def _bins_of(
     part: EncodedPart, estimator: BaseEstimator
 ) -> Iterator[tuple[slice, Bins]]:
-    """Yield slices of a part's rows, and their bins: some at a time, to save memory."""
+    """Yield slices of a part's rows and these rows' bins; some rows at a time."""
     if part.is_binned:
         yield slice(0, part.y.size), part.X
         return

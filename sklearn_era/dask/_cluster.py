@@ -1,4 +1,4 @@
-"""The workers of a client: liveness, results, and messages of a fit."""
+"""Watch the workers of a client, and gather their results and messages in a fit."""
 
 import asyncio
 import queue
@@ -32,7 +32,7 @@ class DaskFitError(RuntimeError):
 
 
 class Cluster:
-    """The workers that a client has at the beginning of a fit, and calls to them."""
+    """The workers that a client has when a fit begins, with methods to call them."""
 
     def __init__(self, client: Client, timeout: int):
         self.client = client
@@ -57,7 +57,7 @@ class Cluster:
         return addresses
 
     def ask(self, addresses: Sequence[str], timeout: float) -> dict[str, Any]:
-        """Return the process id of each worker that answers in time, by address."""
+        """Return, by address, a random id of each process that answers in time."""
 
         async def ask_all() -> dict[str, Any]:
             run = partial(self.client._run, _process, on_error="ignore")
@@ -91,7 +91,7 @@ class Cluster:
         return self._results(futures)
 
     def send(self, value: object) -> Future:
-        """Put a value on a worker, for others to copy from; return its future."""
+        """Put a value on a worker, from which others copy it; return its future."""
         with dask.config.set(
             {"distributed.admin.large-graph-warning-threshold": "1GB"}
         ):
@@ -121,12 +121,16 @@ class Cluster:
                 raise future.exception()
 
     def holders(self, futures: Sequence[Future]) -> list[str]:
-        """Return the addresses of the results' workers; "" for a result in transit."""
+        """Return for each future the address of a worker that holds its result, or ""
+        while the result is in transit.
+        """
         holders = self.client.who_has(list(futures))
         return [min(holders.get(each.key, ()), default="") for each in futures]
 
     def run_on(self, address: str, function: Callable[..., Any], *args: Any) -> Any:
-        """Run a function on a worker beside its tasks, and return its result."""
+        """Run a function on a worker while the worker's tasks go on, and return the
+        function's result.
+        """
         try:
             run, workers = self.client._run, [address]
             return self.client.sync(
@@ -141,7 +145,9 @@ class Cluster:
             raise
 
     def post(self, address: str, function: Callable[..., Any], *args: Any) -> None:
-        """Start a function on a worker beside its tasks; do not wait, ignore errors."""
+        """Start a function on a worker while the worker's tasks go on. Do not wait for
+        the function, and ignore its errors.
+        """
 
         async def run() -> None:
             with suppress(OSError):  # the scheduler is gone
@@ -156,7 +162,9 @@ class Cluster:
         self, futures: Mapping[str, Future], handle: Callable[[dict[str, Any]], None],
         messages: queue.SimpleQueue,
     ) -> list[Outcome]:  # fmt: skip
-        """Return all workers' outcomes or raise an error; call `handle` per message."""
+        """Wait for the outcomes of all workers, and return them; call `handle` for each
+        message. Raise a worker's error, or DaskFitError if a worker is lost.
+        """
         outcomes: dict[str, Outcome] = {}
         names = {future.key: address for address, future in futures.items()}
         deadline = float("inf")
@@ -205,7 +213,9 @@ class Cluster:
         events: queue.SimpleQueue | None = None,
         until: Callable[[], float] = lambda: float("inf"),
     ) -> Iterator[Any]:  # fmt: skip
-        """Yield finished futures and messages; raise DaskFitError on a lost worker."""
+        """Yield futures when they finish, and messages when they come; end at the time
+        ``until()``. Raise DaskFitError if a worker is lost.
+        """
         events = queue.SimpleQueue() if events is None else events
         for future in futures:
             future.add_done_callback(events.put)
@@ -268,7 +278,10 @@ class Cluster:
 
     @contextmanager
     def only_fit(self) -> Iterator[None]:
-        """Hold the cluster's lock in the block: simultaneous fits block each other."""
+        """Hold the cluster's lock in the ``with`` block, as two fits at the same time
+        would each wait for workers that the other one occupies. Raise DaskFitError in
+        a callback of another fit.
+        """
         if getattr(_thread, "is_fitting", False):
             raise DaskFitError("A fit cannot begin in a callback of another.")
         scheduler, loop = self.client.scheduler, self.client.loop

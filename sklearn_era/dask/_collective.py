@@ -1,4 +1,4 @@
-"""All-reduce over the workers of a fit, by XGBoost's collective."""
+"""Compute sums and maxima over the workers of a fit, by XGBoost's collective."""
 
 import contextvars
 import queue
@@ -54,7 +54,9 @@ class CollectiveExchange(Exchange):
 def start_tracker(
     fit_id: str, n_workers: int, timeout: int, dask_worker: Any = None
 ) -> dict[str, Any]:
-    """Start a tracker on this worker, as clients may leave; return its address."""
+    """Start a tracker on this worker, as clients may leave. Return its address, in the
+    form of the `group` that `call_in_group` takes.
+    """
     tracker = RabitTracker(
         n_workers=n_workers, host_ip=get_address_host(dask_worker.address),
         sortby="task", timeout=timeout,

@@ -1,4 +1,4 @@
-"""The estimators: as on one machine, but with ``fit`` and ``predict`` on a cluster."""
+"""Define the estimators, which fit and predict on a cluster."""
 
 import copy
 import functools
@@ -31,7 +31,9 @@ _DEFAULTS = {"client": None, "timeout": 300, "shuffle": True}
 
 
 def _constructor(local: BaseEstimator) -> Callable[..., None]:
-    """Return a local estimator's constructor with `client`, `timeout` and `shuffle`."""
+    """Return the constructor of a local estimator, with the parameters `client`,
+    `timeout` and `shuffle` added to it.
+    """
 
     @functools.wraps(local.__init__)
     def __init__(self: BaseEstimator, *args: Any, **parameters: Any) -> None:
@@ -104,8 +106,8 @@ class DaskMixin:
         sample_weight : dask Array or Series of shape (n_samples,), default=None
             Weights of training data, 0 or more.
         eras : dask Array or Series of shape (n_samples,), default=None
-            Era of each row, as the local estimator takes it. One worker trains on all
-            rows of an era; see `shuffle`.
+            The era of each row, in a form that the local estimator takes. One worker
+            trains on all rows of an era; see `shuffle`.
 
         Returns
         -------
@@ -117,13 +119,13 @@ class DaskMixin:
         TypeError
             If an argument is not a Dask collection.
         ValueError
-            If the local estimator raises it; if partitions differ in number, columns or
-            types, or an era is in several partitions with ``shuffle=False``; or if
-            `loss`, `split_criterion` or `scoring` needs all rows in one place.
+            If the local estimator would raise it; if partitions differ in number,
+            columns or types; if an era is in several partitions and ``shuffle=False``;
+            or if `loss`, `split_criterion` or `scoring` needs all rows in one place.
         DaskFitError
             If a worker is gone or does not answer in time, a partition fails to load,
-            or the client is closed. The workers that are left serve the next fit; with
-            ``warm_start=True`` it continues after the last whole iteration.
+            or the client is closed. The next fit uses the workers that are left, and
+            with ``warm_start=True`` continues after the last whole iteration.
         """
         _check_supported(self)
         if y is None:
@@ -191,7 +193,7 @@ class DaskMixin:
         X : dask Array or DataFrame of shape (n_samples, n_features)
             The rows to predict.
         y, sample_weight, eras : dask Array or Series of shape (n_samples,)
-            The targets; and weights and eras (as in `predict`), both optional.
+            The targets; and weights and eras (as in `predict`), which are optional.
 
         Returns
         -------
@@ -222,7 +224,7 @@ class DaskMixin:
         return local
 
     def _in_one_place(self, X: Any, *, eras: Any = None) -> NoReturn:
-        """Raise TypeError: only the local estimator has staged predictions."""
+        """Raise TypeError, as only the local estimator has staged predictions."""
         raise TypeError(
             f"{type(self).__name__} has no staged predictions: call to_local(), and "
             "those of the local estimator, for rows that this machine holds."
@@ -255,10 +257,11 @@ _DOC = """{local}, fitted on the workers of a Dask cluster.
 
 *Experimental*: it may change without a deprecation.
 
-Each worker trains on its own rows, one byte per value, and for each split the workers
-reduce a few sums per candidate: the traffic of a tree depends neither on the number of
-rows nor on that of eras. Trees are those of the local estimator, except where two
-splits are equally good to 12 digits. The guide lists what is sent, and the limits.
+Each worker trains on its own rows, which take one byte per value. For each split the
+workers reduce a few sums per candidate, so that the traffic of a tree depends neither
+on the number of rows nor on the number of eras. Trees are those of the local estimator,
+except where two splits are equally good to 12 digits. The guide lists the data that
+workers send, and the limits.
 
 Parameters
 ----------
@@ -270,11 +273,11 @@ client : distributed.Client, default=None
     The cluster to fit on; None for the latest client.
 timeout : int, default=300
     Seconds that workers wait for each other, and the client for a worker to answer,
-    before the fit ends with an error. A callback that takes longer ends it too.
+    before the fit ends with an error. A callback that takes longer also ends the fit.
 shuffle : bool, default=True
     Whether the rows of partitions may be redistributed, if an era has rows in several
-    partitions, or there are fewer partitions than workers. If False, such an era is an
-    error. Whole partitions may move in any case, to balance the load.
+    partitions, or there are fewer partitions than workers. If False, an era in several
+    partitions is an error. Whole partitions may move in any case, to balance the load.
 
 Attributes
 ----------

@@ -1,4 +1,4 @@
-"""The client's side of ``fit``: steps that run on the workers that hold the rows."""
+"""Run ``fit`` from the client, step by step, on the workers that hold the rows."""
 
 import copy
 import uuid
@@ -35,7 +35,7 @@ _GRACE = 5
 
 
 class ClusterFit:
-    """A ``fit`` on a cluster, done by `run`, which updates the estimator on the way."""
+    """A ``fit`` on a cluster. `run` carries it out, and updates the estimator."""
 
     parts: list[Future]  # of the rows, as they are by the steps so far
     survey: Survey
@@ -114,7 +114,9 @@ class ClusterFit:
     def _prepare_columns(
         self, summaries: Sequence[PartSummary]
     ) -> list[Floats | None] | None:
-        """Fit the preprocessing of X; return the known categories of each column."""
+        """Fit the preprocessing of X; return the known categories of each column, or
+        None if no column is categorical.
+        """
         estimator, rows = self.estimator, summaries[0].head
         is_categorical = check_categorical_features(
             rows, estimator.categorical_features
@@ -204,7 +206,9 @@ class ClusterFit:
         set_thresholds(mapper, list(thresholds), feature_columns(estimator))
 
     def _local_estimator(self, random_state: np.random.RandomState) -> Any:
-        """Return the estimator that workers fit, with decisions that need all rows."""
+        """Return the local estimator that workers fit. It has the results of decisions
+        that need all rows.
+        """
         local = self.estimator.to_local()
         if not is_resumed(self.estimator):
             vars(local).pop("_predictors", None)
@@ -221,7 +225,7 @@ class ClusterFit:
         return local
 
     def _place(self, local: BaseEstimator) -> dict[str, Future]:
-        """Make each worker's shard of rows; return its future, by worker address."""
+        """Make a shard of rows on each worker; return the futures by worker address."""
         parts, holders = self.parts, self.cluster.holders(self.parts)
         addresses, shuffle = self.cluster.addresses, self.estimator.shuffle
         places, used, moves = find_places(

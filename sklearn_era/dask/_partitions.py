@@ -1,4 +1,4 @@
-"""The arguments of ``fit`` as parts: a partition of each collection, on a worker."""
+"""Load the arguments of ``fit`` as parts, of one partition of each collection."""
 
 import warnings
 from collections.abc import Mapping, Sequence
@@ -167,7 +167,7 @@ def summarize(part: Part, has_classes: bool) -> PartSummary:
 
 
 def categories_of(part: Part, is_categorical: Flags) -> list[Any]:
-    """Return row counts of categories and missing values, by categorical column."""
+    """Return for each categorical column how many rows have each category, or none."""
     X: Any = part.X if hasattr(part.X, "iloc") else pd.DataFrame(part.X)
     given = [X.iloc[:, i] for i in np.flatnonzero(is_categorical)]
     return [column.astype(object).value_counts(dropna=False) for column in given]
@@ -219,7 +219,7 @@ def _kind(dtype: object) -> str:
 
 
 def _kind_of(values: NDArray[Any]) -> str:
-    """Return the kind of labels; for objects other than text, the first one's type."""
+    """Return the kind of labels; for objects other than text, the type of the first."""
     if values.dtype == object and not isinstance(values[0], str):
         return type(values[0]).__name__
     return _kind(values.dtype)

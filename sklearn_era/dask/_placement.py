@@ -1,4 +1,4 @@
-"""Placement of rows: whole eras, balanced over workers by rows."""
+"""Assign whole eras, or partitions, to workers with about equal numbers of rows."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -22,8 +22,9 @@ def find_places(
     survey: Survey, encoding: Encoding, n_trained: Ints, holders: Sequence[str],
     addresses: Sequence[str], shuffle: bool,
 ) -> tuple[Ints, list[str], bool]:  # fmt: skip
-    """Return the index of the worker of each era or partition, the addresses of the
-    workers in use, and whether rows move to the worker of their era.
+    """Return the index of each unit's worker among the workers in use; the addresses of
+    the workers in use; and whether rows move to the worker of their era. Units are eras
+    if rows move, else partitions. Raise ValueError if rows must move without `shuffle`.
     """
     n_rows, unit, moves = np.diff(survey.starts), "partition", False
     if survey.eras is not None:
@@ -55,8 +56,9 @@ def find_places(
 
 
 def spread(sizes: Ints, owners: Ints, n_workers: int) -> Ints:
-    """Assign each unit to a worker, the largest unit first: to its owner (-1 for none)
-    up to an even share, else to the worker with the fewest rows. Leave no worker empty
+    """Return the worker of each unit, assigned from the largest unit to the smallest. A
+    unit goes to its owner (-1 for none) if that worker then has at most 1.1 times an
+    equal share of rows, else to the worker with the fewest rows. No worker stays empty
     if there are enough units.
     """
     loads = np.zeros(n_workers)
@@ -81,7 +83,9 @@ def spread(sizes: Ints, owners: Ints, n_workers: int) -> Ints:
 def place_units(
     n_rows: Ints, n_trained: Ints, holders: Sequence[str], addresses: Sequence[str]
 ) -> tuple[Ints, list[str]]:
-    """Return the worker of each unit (partition or era), and the addresses in use."""
+    """Return for each unit (partition or era) the index of its worker among the workers
+    in use, and the addresses of these workers.
+    """
     is_trained = n_trained > 0
     held = [n_trained[np.equal(holders, each)].sum() for each in addresses]
     n_used = min(len(addresses), int(np.count_nonzero(is_trained)))

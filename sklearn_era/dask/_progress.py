@@ -1,4 +1,4 @@
-"""Workers' reports on a fit, for the client's estimator and its callbacks."""
+"""Pass workers' reports on a fit to the client's estimator and its callbacks."""
 
 import pickle
 import time
@@ -19,7 +19,7 @@ def is_resumed(estimator: BaseEstimator) -> bool:
 
 @dataclass
 class Progress:
-    """Updates the client's estimator and runs its callbacks, on a worker's messages."""
+    """Updates the client's estimator and runs its callbacks when a worker reports."""
 
     _estimator: Any
     _cluster: Cluster

@@ -1,4 +1,4 @@
-"""The client's summary of all parts, and its decisions for all rows."""
+"""Join the summaries of all parts on the client, and make decisions for all rows."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -68,8 +68,8 @@ class Survey:
         return np.bincount(self.eras.codes, rows).astype(np.intp)
 
     def training_rows(self, encoding: "Encoding", drawn: Ints | None) -> Ints:
-        """Return how many training rows each part has; if `drawn` is given, only the
-        rows in it are for training.
+        """Return how many training rows each part has. `drawn` has the row numbers of
+        all training rows; if None, all rows outside of held-out eras are for training.
         """
         if drawn is not None:
             return np.diff(np.searchsorted(np.sort(drawn), self.starts))
@@ -148,8 +148,9 @@ def decide(
     estimator: BaseEstimator, survey: Survey,
     gather_rows: Callable[[Encoding], tuple[Codes, Floats]],
 ) -> tuple[Encoding, Ints | None]:  # fmt: skip
-    """Return the encoding of parts, and the rows to train on if early stopping holds
-    out single rows, else None; `gather_rows` brings all eras and targets to the client.
+    """Return the encoding of parts; and the row numbers to train on if early stopping
+    holds out single rows, else None. To draw these rows, `gather_rows` brings the eras
+    and the targets of all rows to the client.
     """
     eras = survey.eras
     classes: Any = estimator.classes_ if is_classifier(estimator) else None

@@ -1,4 +1,4 @@
-"""The worker's side: the local ``fit`` on its shard, in lockstep with the others."""
+"""Run the local ``fit`` on a worker's shard, in lockstep with the other workers."""
 
 import copy
 import pickle
@@ -117,8 +117,8 @@ class ShardFitMixin(EraFitMixin):
         self, eras: EncodedEras | None, stratify: NDArray[Any] | None
     ) -> tuple[EncodedEras | None, None, Callable[..., list[Any]]]:
         """Return the training rows' eras, None for the held-out rows' eras, and a
-        function. Given arrays of training rows, it returns each one followed by the
-        same values of the held-out rows, which the client has chosen.
+        function. This function takes arrays of training rows, and returns each of them
+        followed by the same array for the held-out rows, which the client has chosen.
         """
         held_out = self._held_out
         rows = ShardRows(held_out.X), held_out.y, held_out.sample_weight
@@ -177,7 +177,7 @@ class ShardClassifier(ShardFitMixin, HistGradientBoostingClassifier):
 
 
 class Lockstep:
-    """Reports rank 0's iterations to the client; stops all workers at the same one."""
+    """Reports rank 0's iterations to the client; stops all workers in the same one."""
 
     def __init__(self, fit_id: str, rank: int, has_callbacks: bool):
         self._fit_id = fit_id
@@ -238,7 +238,7 @@ class Lockstep:
 
 
 def answer(fit_id: str, stop: bool) -> None:
-    """Tell the worker of rank 0 whether a callback on the client asks to stop."""
+    """Pass to the fit on this worker whether a callback of the client asks to stop."""
     if fit_id in _answers:
         _answers[fit_id].put(stop)
 

@@ -1,4 +1,4 @@
-"""Data sets with eras for examples, tests and benchmarks, real and generated."""
+"""Load and generate data sets with eras, for examples, tests and benchmarks."""
 
 from typing import TYPE_CHECKING
 

@@ -1,4 +1,4 @@
-"""Bicycles rented in Washington, D.C., by the hour: real data with a drifting level."""
+"""Load the hourly rentals of bicycles in Washington, D.C., whose level drifts."""
 
 import csv
 import gzip

@@ -1,4 +1,4 @@
-"""Data like Numerai's: five bins, weak signals, and some that do not last."""
+"""Generate data like Numerai's, with five bins, and weak signals that may not last."""
 
 from numbers import Integral
 
@@ -71,7 +71,8 @@ def make_numerai_like(
         Number of features. Stable and unstable ones are drawn at random.
     n_fading_eras, n_live_eras : int, default=40 and 20
         Number of eras, just before the live eras, in which an unstable effect is
-        reversed as often as it holds; and of live eras, in which reversals prevail.
+        reversed as often as it holds; and number of live eras, in which reversals
+        prevail.
     n_stable, n_unstable : int, default=6 and 12
         Number of features with a stable and with an unstable effect.
     n_targets : int, default=1
@@ -85,7 +86,7 @@ def make_numerai_like(
         Dictionary-like object, with the following attributes.
 
         X, y : ndarray of shape (n_eras * rows_per_era, n_features) or (..., n_targets)
-            Features 0 to 4, int8, and targets 0 to 1, float32, of rows by era.
+            Features, int8 from 0 to 4, and targets, float32 from 0 to 1, by era.
         eras : ndarray of shape (n_eras * rows_per_era,), dtype=int64
             The era of each row, from 1 to `n_eras`.
         X_live, y_live, eras_live : ndarray
@@ -167,7 +168,7 @@ def make_numerai_like(
 def _deal_bins(
     n_eras: int, n_rows: int, n_features: int, rng: np.random.RandomState
 ) -> NDArray[np.int8]:
-    """Return features by era, row and column, 0 to 4 equally often in each era."""
+    """Return features by era, row and column; 0 to 4 are equally common in each era."""
     X = np.empty((n_eras, n_rows, n_features), dtype=np.int8)
     for era in X:  # one era at a time: the draws are eight times as large
         places = rng.uniform(size=era.shape).argsort(axis=0, kind="stable")

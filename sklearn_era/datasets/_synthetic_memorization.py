@@ -1,4 +1,4 @@
-"""The synthetic-memorization data: an invariant spiral behind a shifting shortcut."""
+"""Generate the synthetic-memorization data: a spiral behind a shifting shortcut."""
 
 from numbers import Integral, Real
 
@@ -41,8 +41,8 @@ def make_synthetic_memorization(
     """Generate a spiral that holds in every era behind a shortcut that shifts.
 
     The first two features have the *invariant* signal, two interlaced spiral arms, one
-    per class: hard to learn, but true in every era. The others are a *shortcut*: easy
-    to learn, and standard normal noise in the test set. Each era is dealt
+    per class: hard to learn, but true in every era. The other features are a
+    *shortcut*: easy to learn, and standard normal noise in the test set. Each era gets
     `n_anchors_per_era` anchors from a pool of `n_eras` standard normal vectors. A row
     of class 0 lies on one of its era's anchors, a row of class 1 on an anchor's mirror
     image. The shortcut thus separates the classes, in each era and in all eras pooled,
@@ -61,8 +61,8 @@ def make_synthetic_memorization(
     n_shortcut_features : int, default=16
         Number of features that carry the shortcut, after the two of the spiral.
     n_anchors_per_era : int, default=3
-        Number of anchors dealt to each era, and shared evenly by its rows, from a deck
-        with this many copies of each anchor, so that an era may get an anchor twice.
+        Number of anchors dealt to each era, whose rows share them evenly. The deck has
+        this many copies of each anchor, so that an era may get an anchor twice.
     n_rotations, radial_noise : float, default=3.0 and 0.02
         Number of turns of a spiral arm, counted from the origin; and the half-width of
         the uniform noise on the radius, relative to the largest radius.
@@ -75,7 +75,7 @@ def make_synthetic_memorization(
         Dictionary-like object, with the following attributes.
 
         X_train : ndarray of shape (n_eras * n_samples_per_era, n_features)
-            The training features, float64, of mean 0 and variance about 1, by era.
+            The training features by era, float64, of mean 0 and variance about 1.
         y_train, eras_train : ndarray of shape (n_eras * n_samples_per_era,)
             Classes, 0 or 1 with equal odds, and eras, from 0, int64.
         X_test, y_test : ndarray of shape (n_test_samples, n_features) and \
@@ -138,8 +138,9 @@ n_shortcut_features)
 
 
 def _is_contradicted(anchors: Array) -> bool:
-    """Return whether each split on a shortcut feature, of values `anchors` by era, is
-    reversed between eras, or has all rows of some era on one side.
+    """Return whether no split on a shortcut feature separates the classes in the same
+    direction in all eras: whether each split has opposite directions in two eras, or
+    all rows of some era on one side. `anchors` has the feature's anchors by era.
     """
     cuts = np.unique(np.concatenate([anchors, -anchors]))[:-1]
     is_one_sided, has_0_below, has_1_below = np.zeros((3, cuts.size), dtype=bool)

@@ -1,4 +1,4 @@
-"""Conversion and export of fitted models to other packages."""
+"""Convert and export fitted models to other packages."""
 
 from sklearn_era.interop._lightgbm import to_lightgbm_text
 from sklearn_era.interop._onnx import register_onnx_converters

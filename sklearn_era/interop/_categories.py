@@ -1,4 +1,4 @@
-"""Categories and their bins, for formats that have categories only."""
+"""List categories and their bins, for formats that have categories but no bins."""
 
 from typing import Any
 
@@ -25,7 +25,7 @@ def categories_of_features(
 
 
 def listed_categories(tree: object, split: Any, bins: NDArray[np.intp]) -> Any:
-    """Return a mask over the categories with these `bins`: True if a split sends the
-    category to the other side than missing and unknown values.
+    """Return a mask of the categories with these `bins`: True if a split sends the
+    category to one side, and missing and unknown values to the other.
     """
     return is_sent_left(tree, split, bins) != bool(split["missing_go_to_left"])

@@ -1,5 +1,6 @@
-"""Export of fitted models to LightGBM's text, the format of ``Booster.save_model``.
-Predictions are bit-identical: ``repr`` writes the shortest decimal that round-trips.
+"""Export fitted models to LightGBM's text, the format of ``Booster.save_model``.
+Predictions are bit-identical, as ``repr`` writes decimals from which the same numbers
+are read.
 """
 
 import json
@@ -44,8 +45,8 @@ def to_lightgbm_text(
 ) -> str:  # fmt: skip
     """Write the text of a LightGBM model with the same predictions as a fitted model.
 
-    ``lightgbm.Booster(model_str=text)`` reads it, from LightGBM 4.0 on; LightGBM need
-    not be installed to write it. The first trees are single leaves with the baseline,
+    ``lightgbm.Booster(model_str=text)`` reads the text, from LightGBM 4.0 on; to write
+    it, LightGBM is not needed. The first trees are single leaves with the baseline,
     so that LightGBM adds up the same doubles in the same order: raw predictions
     (``raw_score=True``) are bit-identical, and so is ``Booster.predict`` for losses
     with an identity link, ``"squared_error"``, ``"absolute_error"`` and ``"quantile"``.
@@ -61,8 +62,8 @@ def to_lightgbm_text(
             EraForestRegressor
         A fitted estimator, of `sklearn_era.ensemble` or of scikit-learn.
     feature_names : sequence of str of length n_features, default=None
-        The names to write. By default the names in the fit, or ``Column_0``,
-        ``Column_1``, ... without names.
+        The names to write. By default the names in the fit; if the fit had no names,
+        ``Column_0``, ``Column_1``, ...
     node_statistics : bool, default=True
         Whether to write gains and numbers of rows, which LightGBM needs for feature
         importances and contributions (``pred_contrib``), but not to predict.
@@ -78,8 +79,8 @@ def to_lightgbm_text(
         If `model` is not a histogram gradient boosting model, or is not fitted.
     ValueError
         If the model is an `EraForestClassifier`, has a custom loss, a threshold that
-        LightGBM treats as zero, or categories that it cannot hold; or if LightGBM would
-        refuse the name of a feature.
+        LightGBM treats as zero, or categories that LightGBM cannot hold; or if LightGBM
+        would refuse the name of a feature.
 
     Notes
     -----
@@ -89,9 +90,10 @@ def to_lightgbm_text(
 
     Categories of text, and of columns that were categorical by their dtype, are written
     with their order: pass these columns to LightGBM in a pandas frame, with the dtype
-    "category" and any order. Numbers in columns that `categorical_features` lists stand
-    for themselves, whole numbers from 0 to 100,000: pass these as numbers. Missing and
-    unknown categories get the same predictions, except that LightGBM reads 2.5 as 2.
+    "category" and any order. In columns that `categorical_features` lists, numbers keep
+    their value, a whole number from 0 to 100,000: pass these columns as numbers.
+    Missing and unknown categories get the same predictions as in `model`, except that
+    LightGBM reads 2.5 as 2.
 
     Examples
     --------

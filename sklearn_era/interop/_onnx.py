@@ -1,4 +1,4 @@
-"""Converters to ONNX."""
+"""Convert our estimators to ONNX."""
 
 import copy
 from collections.abc import Callable
@@ -30,11 +30,11 @@ def register_onnx_converters() -> None:
 
     skl2onnx looks up converters by the exact type of an estimator. Our estimators get
     the converters of scikit-learn's. A split by categories becomes a chain of
-    comparisons, so that missing and unknown categories go to the same side as here. The
-    converters refuse models that would become a wrong graph: categories other than
-    numbers that are exact in single precision (encode text in the pipeline), regressors
-    with a log link (``"gamma"`` and ``"poisson"``), classifiers of one class, and
-    `EraForestClassifier`. An average becomes a vote, as by :func:`to_sklearn`.
+    comparisons, so that missing and unknown categories go to the same side as in our
+    estimators. The converters refuse models that would become a wrong graph: categories
+    other than numbers that are exact in single precision (encode text in the pipeline),
+    regressors with a log link (``"gamma"`` and ``"poisson"``), classifiers of one
+    class, and `EraForestClassifier`. An average becomes a vote of its members.
 
     Raises
     ------
@@ -85,8 +85,8 @@ def _convert_average(
 
 
 def _refuse_wrong_graphs(convert: Callable[..., None]) -> Callable[..., None]:
-    """Return a converter of skl2onnx that mends splits by categories, and raises an
-    error for models that skl2onnx converts wrongly.
+    """Return a converter that calls skl2onnx's converter `convert`, corrects the splits
+    by categories, and raises an error for models that `convert` would get wrong.
     """
 
     def convert_or_refuse(scope: Any, operator: Any, container: Any) -> None:
@@ -135,8 +135,8 @@ def _add_node(
     model: BaseEstimator, add_node: Any, op_type: str, *arguments: Any,
     **attributes: Any,
 ) -> None:  # fmt: skip
-    """Add a node to a graph; in the node that holds the trees, first mend the splits by
-    categories and the numbers of columns.
+    """Add a node to a graph; in the node that holds the trees, first correct the splits
+    by categories and the numbers of columns.
     """
     if op_type.startswith("TreeEnsemble"):
         _mend_nodes(model, attributes)
@@ -144,9 +144,10 @@ def _add_node(
 
 
 def _mend_nodes(model: BaseEstimator, attributes: dict[str, Any]) -> None:
-    """Replace, in `attributes` itself, each split by categories, which skl2onnx takes
-    for a threshold, by a chain of comparisons with the categories that go to the other
-    side than missing and unknown values.
+    """Correct, in `attributes` itself, the splits by categories, which skl2onnx exports
+    as splits at a threshold. Each becomes a chain of equality tests: categories that
+    pass a test go to one side, and all other values, missing and unknown ones included,
+    to the other. Correct the numbers of columns, too.
     """
     trees = list(chain.from_iterable(model._predictors))
     columns, categories = column_of_feature(model), categories_of_features(model)

@@ -1,4 +1,4 @@
-"""Conversion of fitted models to scikit-learn's own estimators."""
+"""Convert fitted models to scikit-learn's own estimators."""
 
 import copy
 import pickle
@@ -57,8 +57,9 @@ def to_sklearn(
 ) -> Any:
     """Convert a fitted model to scikit-learn's own estimator with the same trees.
 
-    The result's predictions are bit-identical, for an average up to rounding. To
-    unpickle the result needs the same version of scikit-learn, but not sklearn_era.
+    The result's predictions are bit-identical to those of `model`; for an average, they
+    are equal up to rounding. To unpickle the result needs the same version of
+    scikit-learn, but not sklearn_era.
 
     Parameters
     ----------
@@ -75,15 +76,17 @@ def to_sklearn(
         with `model`. Callbacks, metadata requests and all other parameters are left
         out. A forest becomes a regressor with an iteration per tree; fitted again, it
         would be boosted. An average becomes a vote with the same weights, and with
-        numbered classes in its members. The vote takes no eras: it predicts new eras.
+        numbered classes in its members. The vote takes no eras: it predicts each row
+        like a row of a new era.
 
     Raises
     ------
     TypeError
         If `model` is none of these estimators.
     ValueError, sklearn.exceptions.NotFittedError
-        If `model` is not fitted, is an `EraForestClassifier`, or is an average with
-        such a member, a linear member of AutoEra's own, or encoded columns.
+        If `model` is not fitted or is an `EraForestClassifier`; or if it is an average
+        with a member that is an `EraForestClassifier` or a linear model of AutoEra's
+        own, or with encoded columns.
 
     Warns
     -----
@@ -140,8 +143,8 @@ def to_sklearn(
 
 
 def as_vote(model: BaseEstimator, convert: Callable[[Any], Any]) -> Any:
-    """Return a fitted AutoEra as scikit-learn's voting model, its members converted by
-    `convert`; raise ValueError if one cannot be converted or takes encoded columns.
+    """Return a fitted AutoEra as scikit-learn's voting model, whose members `convert`
+    makes; raise ValueError if a member cannot be converted or takes encoded columns.
     """
     check_is_fitted(model)
     if vars(model).get("_encoded"):
@@ -193,7 +196,9 @@ def _is_of_this_package(scoring: Scoring) -> bool:
 
 
 def check_model(model: BaseEstimator, classes: Any = BaseHistGradientBoosting) -> None:
-    """Refuse a model that is unfitted, not of `classes`, or a forest classifier."""
+    """Raise an error for a model that is unfitted, not of `classes`, or a forest
+    classifier.
+    """
     refuse_forest_classifier(model)
     if not isinstance(model, classes):
         raise TypeError(
@@ -207,7 +212,7 @@ def check_model(model: BaseEstimator, classes: Any = BaseHistGradientBoosting) -
 
 
 def refuse_forest_classifier(model: BaseEstimator) -> None:
-    """Raise ValueError for a forest classifier: its trees do not sum to log-odds."""
+    """Raise ValueError for a forest classifier, whose trees do not sum to log-odds."""
     if isinstance(model, EraForestClassifier):
         raise ValueError(
             "An EraForestClassifier cannot be converted: its trees add up to "

@@ -1,4 +1,4 @@
-"""Model files: fitted estimators on disk, safe to read from anybody.
+"""Save fitted estimators in model files, which are safe to read from anybody.
 
 A file is a zip archive of JSON and plain .npy arrays. ``_estimators`` rebuilds and
 checks the estimator, ``_values`` its parameters and attributes, ``_trees`` its trees.
@@ -68,15 +68,16 @@ class ModelMetadata:
         The features, in the order of the fit; None if the training data had no column
         names.
     categorical_features : list of str or list of int
-        The categorical features, by name, or by position without names.
+        The categorical features, by name, or by position if `feature_names` is None.
     target, era, groups : str or None
-        The names of the columns of the target, of eras and of groups, if given. By
-        default, eras and groups have the column names that the model was fitted with.
+        The names of the columns of the target, of eras and of groups; None if unknown.
+        By default, those of eras and groups are the column names in the fit.
     group, horizon : str, int or None
         Whether the model is for "known" or "new" groups, and how far ahead it predicts;
         None if neither the model nor the call of `save_model` sets it.
     split_criterion : str or None
-        The ``repr`` of the split criterion; None for rules, averages and searches.
+        The name of the split criterion, or the ``repr`` of another criterion; None for
+        estimators without one, such as rules, averages and searches.
     versions : dict of str to str
         The versions of sklearn_era, scikit-learn and numpy that wrote the file.
     """
@@ -106,22 +107,23 @@ def save_model(
     era: str | None = None, groups: str | None = None, group: str | None = None,
     horizon: int | str | None = None,
 ) -> ModelMetadata:  # fmt: skip
-    """Write a fitted estimator to a model file, at once or not at all.
+    """Write a fitted estimator to a model file, whole or not at all.
 
-    The file gets its name once `load_model` has read it.
+    The file gets its name only after `load_model` could read it.
 
     Parameters
     ----------
     estimator : estimator
-        A fitted predictor or transformer of sklearn_era, with only such objects inside.
-        An estimator of `sklearn_era.dask` is stored as its `to_local` returns it.
+        A fitted predictor or transformer of sklearn_era. Estimators and splitters in it
+        must also be of sklearn_era. An estimator of `sklearn_era.dask` is stored as the
+        local estimator that its `to_local` returns.
     path : str or path-like
         The file to write, such as ``model.era``.
     target, era, groups : str, default=None
         The names of the columns of the target, of eras and of groups, for the metadata.
     group, horizon : str and int or str, default=None
         Whether the model is for 'known' or 'new' groups, and how far ahead it predicts;
-        None takes the values of the estimator, if it has any.
+        for None, the values of the estimator are stored, if it has any.
 
     Returns
     -------
@@ -135,7 +137,7 @@ def save_model(
     ModelFileError
         If `estimator` has a value that a model file cannot hold, such as a function as
         its `scoring` or `oob_score`, or another package's estimator or splitter; if its
-        file could not be read; or if it has ``refit=False``, and so no model.
+        file could not be read; or if it has ``refit=False``, and thus no fitted model.
     OSError
         If the file cannot be written.
     """
@@ -183,7 +185,7 @@ def read_metadata(path: str | os.PathLike[str]) -> ModelMetadata:
     Parameters
     ----------
     path : str or path-like
-        A file of `save_model`, of any version of sklearn_era.
+        A file that `save_model` wrote, in any version with the present file format.
 
     Returns
     -------
@@ -193,7 +195,7 @@ def read_metadata(path: str | os.PathLike[str]) -> ModelMetadata:
     Raises
     ------
     ModelFileError, OSError
-        If the file is not a model file, or cannot be read.
+        If the file is not a model file, has another format, or cannot be read.
     """
     try:
         with zipfile.ZipFile(path) as archive:
@@ -206,24 +208,24 @@ def read_metadata(path: str | os.PathLike[str]) -> ModelMetadata:
 
 
 def load_model(path: str | os.PathLike[str]) -> tuple[Any, ModelMetadata]:
-    """Read the estimator of a model file, and its description.
+    """Read the estimator in a model file, and the estimator's description.
 
-    Its predictions are bit-identical to those of the saved estimator. A file, even a
+    The predictions are bit-identical to those of the saved estimator. A file, even a
     forged one, cannot run code, nor make compiled code access memory outside arrays.
 
     Parameters
     ----------
     path : str or path-like
-        A file of `save_model`, of this version of sklearn_era or an older one, with any
-        release of scikit-learn that this version supports. The installed scikit-learn
-        may be another supported release.
+        A file that `save_model` wrote, in this or an older version of sklearn_era, and
+        with any release of scikit-learn that this version supports. The release of
+        scikit-learn that is installed may be another supported one.
 
     Returns
     -------
     estimator : estimator
         The fitted estimator.
     metadata : ModelMetadata
-        Its stored description.
+        The stored description of the estimator.
 
     Raises
     ------
@@ -261,7 +263,9 @@ def load_model(path: str | os.PathLike[str]) -> tuple[Any, ModelMetadata]:
 def _read_metadata(
     archive: zipfile.ZipFile, path: str | PathLike[str]
 ) -> ModelMetadata:
-    """Check and return an archive's metadata; raise ModelFileError for a huge file."""
+    """Check and return an archive's metadata; raise ModelFileError if the file would
+    inflate too much, or has another format.
+    """
     members = archive.infolist()
     if len({member.filename for member in members}) < len(members):
         raise ValueError("members of the same name")
@@ -335,5 +339,5 @@ def _describe(estimator: Any, **given: Any) -> ModelMetadata:
 
 
 def _minor(version: str) -> str:
-    """Return the minor release: 1.9 for 1.9.1."""
+    """Return a version's minor release, such as 1.9 for 1.9.1."""
     return ".".join(version.split(".")[:2])

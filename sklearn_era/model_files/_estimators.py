@@ -1,4 +1,4 @@
-"""Estimators in model files: taken apart, and rebuilt with checks. The inputs of
+"""Take estimators apart for model files, and rebuild them with checks. The inputs of
 compiled code (preprocessor, bins and trees) are made from checked numbers.
 """
 
@@ -174,7 +174,7 @@ def inner_models(estimator: BaseEstimator) -> list[Any]:
 
 
 def first_booster(estimator: BaseEstimator) -> Any:
-    """Return the innermost model; among several, the first non-linear or the first."""
+    """Return the innermost model: the first that is not linear, or else the first."""
     while inner := inner_models(estimator):
         estimator = next((x for x in inner if not hasattr(x, "_codings")), inner[0])
     return estimator
@@ -202,7 +202,7 @@ def _check_average(
 
 def _check_linear(model: BaseEstimator) -> None:
     """Raise ValueError unless a linear model's codings (one for each column) and its
-    coefficients are valid, and fit its columns, classes and penalties.
+    coefficients are valid, and fit the model's columns, classes and penalties.
     """
     is_category = [type(coding) is list for coding in model._codings]
     _need(np.array_equal(model.is_categorical_, is_category), "codings")
@@ -247,7 +247,7 @@ def _categories(preprocessor: Any) -> list[Any] | None:
 
 
 def _restore_preprocessor(estimator: BaseEstimator) -> None:
-    """Set a preprocessor that is fitted to a made-up row and has stored categories."""
+    """Set a preprocessor fitted to a made-up row, and give it the stored categories."""
     is_categorical, parts = estimator.is_categorical_, estimator._preprocessor
     estimator._is_categorical_remapped = None
     if is_categorical is None:
@@ -286,7 +286,7 @@ def _restore_preprocessor(estimator: BaseEstimator) -> None:
 
 
 def _restore_bins(encoder: OrdinalEncoder, bins: tuple[Any, ...]) -> None:
-    """Set the bins of categories; older files list only categories of the last bin."""
+    """Set the bins of categories; old files list only categories in the last bin."""
     sizes = shared_bins.numbers_of_categories(encoder).tolist()
     for i, (size, given) in enumerate(zip(sizes, bins, strict=True)):
         if 0 < given.size < size and np.all(np.diff(given) > 0):

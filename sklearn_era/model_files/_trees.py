@@ -1,4 +1,4 @@
-"""Packing of an estimator's trees into a few arrays, and unpacking with checks."""
+"""Pack an estimator's trees into a few arrays, and unpack them with checks."""
 
 from collections.abc import Mapping
 from itertools import chain
@@ -22,7 +22,7 @@ _BITSET_WORDS = 8  # of 32 bits, for 256 bins
 
 
 def pack_trees(predictors: list[list[TreePredictor]]) -> dict[str, NDArray]:
-    """Return the joined arrays of all trees, and their numbers of nodes and bitsets."""
+    """Return all trees' arrays, joined, and each tree's number of nodes and bitsets."""
     if len({*map(len, predictors)}) != 1:
         raise ValueError("iterations of different numbers of trees")
     trees = list(chain.from_iterable(predictors))
@@ -39,9 +39,9 @@ def pack_trees(predictors: list[list[TreePredictor]]) -> dict[str, NDArray]:
 def unpack_trees(
     packed: Mapping[str, NDArray], is_categorical: NDArray[np.bool_], n_outputs: int
 ) -> list[list[TreePredictor]]:
-    """Return the trees of packed arrays, by iteration and output, or raise ValueError
-    if arrays are malformed: scikit-learn follows node indices unchecked, which could
-    read any memory. `is_categorical` is in the trees' order of features.
+    """Return the trees of packed arrays, by iteration and output. Raise ValueError if
+    arrays are malformed: scikit-learn does not check node indices, so that wrong ones
+    could read any memory. `is_categorical` is in the trees' order of features.
     """
     if packed.keys() != _DTYPES.keys() or any(
         type(packed[name]) is not np.ndarray for name in _DTYPES

@@ -1,5 +1,6 @@
-"""Encoding of values as JSON and plain .npy arrays, and decoding. Kinds that JSON lacks
-are keys of objects: ``{"tuple": [...]}``, or ``{"array": 3}`` for ``arrays/3.npy``.
+"""Encode values as JSON and plain .npy arrays, and decode them. A value whose kind JSON
+lacks is an object with the kind as its key: ``{"tuple": [...]}``, or ``{"array": 3}``
+for ``arrays/3.npy``.
 """
 
 import io
@@ -39,8 +40,8 @@ class ValueWriter:
         self._n_arrays = 0
 
     def encode(self, value: Any) -> Any:
-        """Return a value as JSON holds it, and write its arrays; raise TypeError for a
-        type that files cannot hold.
+        """Return a value in the form of JSON, and write its arrays; raise TypeError for
+        a type that files cannot hold.
         """
         kind = type(value)
         if value is None or kind in (bool, int, str):
@@ -97,7 +98,7 @@ class ValueWriter:
         raise TypeError(f"{kind.__module__}.{kind.__qualname__}")
 
     def _encode_item(self, item: tuple[Any, Any]) -> list[Any]:
-        """Return a dict's item, encoded; add its key to an error, as a note."""
+        """Return the encoded item of a dict; add its key as a note to a TypeError."""
         try:
             return [self.encode(x) for x in item]
         except TypeError as error:
@@ -113,7 +114,7 @@ class ValueWriter:
 
 
 class ValueReader:
-    """Decodes values of `ValueWriter`; invalid input raises an error of any type."""
+    """Decodes values that `ValueWriter` wrote; invalid input may raise any error."""
 
     def __init__(self, archive: zipfile.ZipFile):
         self._archive = archive

@@ -1,20 +1,20 @@
-"""Numerai's tournament, from download to record: ``sklearn-era numerai``.
+"""Take part in Numerai's tournament, by the command ``sklearn-era numerai``.
 
-Modules in the order of the work:
+These are the modules, in the order of the work:
 
 - ``config``: ``numerai.toml``;
 - ``http``, ``api``: the client of Numerai's API;
 - ``download``, ``data``: Numerai's files, their eras, and files of predictions;
 - ``out_of_date``: differences by which a fit has to be trained again;
-- ``training``, ``store``: fits, blends of them, and live predictions; ``submit``: the
+- ``training``, ``store``: fits, blends of fits, and live predictions; ``submit``: the
   upload;
-- ``validation``, ``score_table``, ``report``, with ``metrics`` over ``rows_by_era``:
-  scores on unseen eras, and live scores;
+- ``validation``, ``score_table``, ``report``: scores on unseen eras, and live scores;
+  they use ``metrics``, which group rows with ``rows_by_era``;
 - ``export``, ``export_check``: a model as a file that Numerai runs;
-- ``steps``: these steps for one model, which a ``reporter`` shows; ``pipeline``: all
-  steps of a round.
+- ``steps``: each of these steps for one model, with messages to a ``reporter``;
+  ``pipeline``: all steps of a round for all models.
 
-``errors`` and ``files`` (folders, records, locks) are shared. Install
+All modules share ``errors`` and ``files`` (folders, records, locks). Install
 ``sklearn-era[numerai]``.
 """
 
@@ -32,7 +32,9 @@ _raise_for = renamed(__name__, {"train": "the command sklearn-era numerai train"
 
 
 def __getattr__(name: str) -> Any:
-    """Import and return a public function, only here: some modules need no extra."""
+    """Import a public function when it is first used, and return it. This package does
+    not import the function, as some of its modules work without the extra's packages.
+    """
     if name not in __all__:
         _raise_for(name)
     from sklearn_era.numerai import export

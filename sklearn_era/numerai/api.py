@@ -1,4 +1,4 @@
-"""A client of Numerai's GraphQL API, and its queries, as in the schema or numerapi."""
+"""Call Numerai's GraphQL API, by queries from its schema or the package numerapi."""
 
 import hashlib
 import os
@@ -31,7 +31,9 @@ _SAME_FOR_ALL = {"tournament": _CLASSIC, "source": "sklearn-era"}
 
 
 class Query(NamedTuple):
-    """A query of one field; `shape` lists the parts to ask for, with their types."""
+    """A query of one field. `shape` has the parts of the field to ask for, and their
+    types; `keys` is whether the query needs the account's keys.
+    """
 
     step: str
     call: str
@@ -40,7 +42,9 @@ class Query(NamedTuple):
     kind: str = "query"
 
     def body(self, *given: Any) -> dict[str, Any]:
-        """Return the body to post; `given` has the values of unshared arguments."""
+        """Return the body to post; `given` has the values of the query's arguments, in
+        order, except arguments that have the same value in all queries.
+        """
         declared = "".join(self.call.partition("(")[1:])
         passed = re.sub(r"\$(\w+): [\w!]+", r"\1: $\1", self.call)
         asked = f"{self.kind}{declared} {{ {passed}{_parts(self.shape)[0]} }}"
@@ -49,7 +53,7 @@ class Query(NamedTuple):
         return {"query": asked, "variables": variables}
 
     def read(self, data: Mapping[str, Any]) -> Any:
-        """Return the field's value in an answer; raise HttpFailure if it is invalid."""
+        """Return the field's value in an answer; raise HttpFailure for a bad answer."""
         root = self.call.partition("(")[0]
         try:
             return getattr(_parts({root: self.shape})[1].model_validate(data), root)
@@ -138,7 +142,9 @@ class Numerai:
     def from_environment(
         cls, folder: Path, timeout: float = 60.0, retries: int = 3
     ) -> Self:
-        """Return a client with the keys in the environment or ``.env``, if any."""
+        """Return a client with the keys from the environment or else from the file
+        ``.env`` in `folder`; a key that neither has is empty.
+        """
         own = {name: os.environ.get(name, "").strip() for name in KEY_NAMES}
         other = {} if all(own.values()) else _read_settings(folder / ".env")
         keys = [own[name] or (other.get(name) or "").strip() for name in KEY_NAMES]
@@ -146,7 +152,7 @@ class Numerai:
         return cls(Http(timeout, retries), keys[0], keys[1], url)
 
     def check_keys(self) -> str:
-        """Return the authorization header; raise ConfigError without valid keys."""
+        """Return the authorization header; raise ConfigError without two valid keys."""
         keys = {name: half.get_secret_value() for name, half in self._keys.items()}
         if missing := [name for name, half in keys.items() if not half]:
             raise ConfigError(
@@ -174,7 +180,9 @@ class Numerai:
         return {x.name: x.id for x in models if x.tournament == _CLASSIC}
 
     def model_id(self, name: str, known: Mapping[str, str] | None = None) -> str:
-        """Return the id of a Classic model, from `known` (ids by name) if given."""
+        """Return the id of the account's Classic model `name`; raise ApiError if there
+        is none. `known` has all ids by name; if it is None, fetch them.
+        """
         known = self.models() if known is None else known
         if name not in known:
             yours = f"Your models: {', '.join(sorted(known))}."
@@ -203,7 +211,7 @@ class Numerai:
         return min(found, key=attrgetter("number"))
 
     def _rounds(self, number: int | None) -> list[TournamentRound]:
-        """Return the rounds with a number: 0 for the current one, None for all."""
+        """Return the rounds that Numerai lists: the current one for 0, all for None."""
         found = self.ask(ROUNDS, number)
         rounds = [(x.number, x.openTime, x.closeStakingTime) for x in found]
         now = self.http.now()
@@ -241,7 +249,9 @@ class Numerai:
     def find(
         self, model_id: str, known: Collection[str], filename: str | None, sha256: str
     ) -> str | None:
-        """Return the id of an unknown submission with this name or content, or None."""
+        """Return the id of a submission that is not in `known` and has this file name,
+        or else the content with this digest; None if there is none.
+        """
         new = [entry for entry in self.submissions(model_id) if entry.id not in known]
         if named := [x.id for x in new if filename and x.filename == filename]:
             return named[0]
@@ -306,7 +316,9 @@ class Numerai:
 
 
 def _read_settings(path: Path) -> dict[str, str | None]:
-    """Return the settings in a ``.env`` file, if any; errors do not show its text."""
+    """Return the settings in a ``.env`` file, {} if there is no file. Errors never show
+    the file's text, which may contain keys.
+    """
     if not path.is_file():
         return {}
     try:

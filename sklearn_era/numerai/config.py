@@ -1,4 +1,4 @@
-"""``numerai.toml``: the data, and how models are trained, validated and submitted.
+"""Read ``numerai.toml``, the settings of data, training, validation and submission.
 
 Each class is a table of the file; the template beside this module has every key with
 its default. A file without ``format`` keeps the defaults of version 0.1.0.
@@ -123,7 +123,7 @@ class TrainSection(Section):
         return self
 
     def table_of(self, message: object) -> str:
-        """Return the name of the table with the parameter that a message names."""
+        """Return the name of the table that sets the parameter named in a message."""
         named = [x for x in re.findall(r"\w+", str(message)) if x in self._tables]
         return self._tables[named[0]] if named else "[train.parameters]"
 
@@ -135,8 +135,9 @@ class PredictSection(Section):
     neutralize_feature_set: str = ""
 
     def neutralizers(self, own: list[str], of: Callable[[str], list[str]]) -> list[str]:
-        """Return the columns to neutralize by: `of` (the configured feature set), or
-        else `own`, the features of the fits; [] for the proportion 0.
+        """Return the columns to neutralize by: those of the configured feature set, by
+        the function `of`, or `own`, the features of the fits, if no set is configured;
+        [] if the proportion is 0.
         """
         if self.neutralize_proportion and self.neutralize_feature_set:
             return of(self.neutralize_feature_set)
@@ -228,7 +229,7 @@ def check_target(target: str, known: Sequence[str] = ()) -> str:
 
 
 def horizon_of(target: str) -> int | None:
-    """Return a target's horizon in business days, the number that ends its name."""
+    """Return the horizon in business days that ends a target's name, or None."""
     match = re.fullmatch(r"target_\w+_(\d+)", target)
     return int(match[1]) if match else None
 
@@ -321,7 +322,9 @@ def _parse_models(
 
 
 def _items(where: str, given: Any, own: Sequence[str]) -> Iterator[tuple[_Layer, Any]]:
-    """Yield for each table in `given` its name and settings; apart, its `own` keys."""
+    """Yield two items for each table in `given`: the pair of its name and its settings
+    without the keys in `own`, and a dict of these keys.
+    """
     if given == []:
         raise ConfigError(f"{where} is missing; {_WHOLE}.")
     seen = dict[str, str]()
@@ -338,7 +341,7 @@ def _items(where: str, given: Any, own: Sequence[str]) -> Iterator[tuple[_Layer,
 
 
 def _parse_train(defaults: Mapping[str, Any], *layers: _Layer) -> TrainSection:
-    """Merge layers into the settings of a fit, and their tables of parameters, too."""
+    """Merge layers, with the tables of parameters in them, into a fit's settings."""
     of = {"[train]": "[train.parameters]"}  # other names have two words
     own = [(of.get(x, f"{x} parameters"), y.get("parameters", {})) for x, y in layers]
     _, origins = _merge(*own)
@@ -363,7 +366,7 @@ def _parse_train(defaults: Mapping[str, Any], *layers: _Layer) -> TrainSection:
 
 
 def _merge(*layers: _Layer) -> tuple[dict[str, Any], dict[str, str]]:
-    """Merge layers, of which later ones win; return the table, and each key's layer."""
+    """Merge layers (later ones win); return the table, and the layer of each key."""
     values, origins = dict[str, Any](), dict[str, str]()
     for where, table in layers:
         if not isinstance(table, dict):

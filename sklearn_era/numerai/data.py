@@ -1,4 +1,4 @@
-"""Files of data and of predictions: integrity checks, and rows by era."""
+"""Read and check files of data and of predictions, and yield their rows by era."""
 
 import io
 import os
@@ -27,13 +27,13 @@ ADVICE = "Delete it and download it again."
 
 
 class FeatureMetadata(Record):
-    """``features.json``: the columns of each feature set, and the targets."""
+    """The contents of ``features.json``: columns of each feature set, and targets."""
 
     feature_sets: Annotated[dict[str, list[str]], Field(min_length=1)]
     targets: list[str]
 
     def features(self, name: str) -> list[str]:
-        """Return the columns of a feature set."""
+        """Return a feature set's columns; raise ConfigError if it is unknown or bad."""
         if name not in self.feature_sets:
             hint = errors.alternatives(name, self.feature_sets)
             raise ConfigError(f"features.json has no feature set {name!r}; {hint}")
@@ -60,7 +60,7 @@ def read_features(path: Path) -> FeatureMetadata:
 
 
 def check_parquet(path: Path, live: bool = False, needs_era: bool = True) -> None:
-    """Raise DataError for bad ids or eras, or for a live file with a damaged column."""
+    """Raise DataError for bad ids or eras and, in a live file, damaged columns."""
     names = read_column_names(path)
     if needs_era:
         check_has(path, ["era"], names)
@@ -108,7 +108,7 @@ def read_ids(path: Path) -> list[str]:
 
 
 def read_columns(path: Path, columns: Sequence[str] | None) -> pd.DataFrame:
-    """Return some columns of a file (None: all) as a frame with the index ``id``."""
+    """Return the `columns` of a file, all if None, as a frame with the index ``id``."""
     key, table = _read(path, columns)
     with decoding(path):
         frame = table.to_pandas(ignore_metadata=True).set_index(key)
@@ -204,8 +204,8 @@ class EraFile:
         self, features: Sequence[str], runs: Sequence[EraRun]
     ) -> Iterator[NDArray[Any]]:
         """Yield for each era an array of shape (n_rows_of_era, n_features) in Fortran
-        order, of the features' common dtype: int8 if all have it, or float64 with NaN.
-        `runs` must be in file order.
+        order. Its dtype is the features' common one, such as int8 if all have it, or
+        float64 if a feature has missing values (NaN). `runs` must be in file order.
         """
         names, columns = list(features), self.columns
         self.check_numeric(names)
@@ -229,7 +229,9 @@ class EraFile:
 def read_rows(
     files: Sequence[Path], features: Sequence[str], target: str, eras: Mapping[str, Any]
 ) -> tuple[pd.DataFrame, NDArray[Any], NDArray[Any]]:
-    """Return features, targets and labels `eras[era]` of rows with a target, by era."""
+    """Return the features, the targets and the labels ``eras[era]`` of the rows in
+    `eras` that have a target, sorted by era.
+    """
     parts = dict[str, Any]()
     for path in files:
         file = EraFile(path)
@@ -245,8 +247,8 @@ def read_rows(
 
 
 def select_eras(files: Sequence[Path], fit: TrainSection) -> tuple[dict[str, int], int]:
-    """Return the label of each era to train on, in order; and the number of rows that
-    lack a target in the chosen eras, of which some may have no target at all.
+    """Return the label of each era to train on, in order; and how many rows have no
+    target in the chosen eras, including chosen eras without any target.
     """
     counts: dict[str, list[int]] = {}
     for path in files:
@@ -305,7 +307,7 @@ def make_submission(predictions: "pd.Series[Any]", shown: str = "") -> pd.DataFr
 
 
 def read_predictions(path: Path) -> pd.DataFrame:
-    """Return the predictions and ids (column or index) of a CSV or Parquet file."""
+    """Return the predictions in a CSV or Parquet file with ids in a column or index."""
     with decoding(path):
         content = path.read_bytes()
         is_parquet = content.startswith(b"PAR1")
@@ -318,7 +320,7 @@ def read_predictions(path: Path) -> pd.DataFrame:
 
 
 def parse_predictions(content: bytes, shown: str) -> pd.DataFrame:
-    """Return the predictions in a CSV file's bytes; `shown` is its name in errors."""
+    """Return the predictions in a CSV file's bytes; `shown` names it in errors."""
     with decoding(shown, "{shown} cannot be read as CSV: {reason}."):
         # As text: ids stay as they are, and numbers keep every digit.
         frame = pd.read_csv(io.BytesIO(content), dtype=str, keep_default_na=False)
@@ -330,7 +332,7 @@ def parse_predictions(content: bytes, shown: str) -> pd.DataFrame:
 
 
 def _only(names: Sequence[str], wanted: Sequence[str], shown: str) -> str:
-    """Return the only name in both `names` and `wanted`; else raise SubmissionError."""
+    """Return the only name in `names` that is `wanted`; else raise SubmissionError."""
     found = [name for name in wanted if name in names]
     if found and (f"{found[0]}.1" in names or names.count(found[0]) > 1):  # of pandas
         text = f"{shown} has several columns {found[0]!r}: leave one."

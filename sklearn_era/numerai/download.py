@@ -1,7 +1,7 @@
-"""Downloads of Numerai's data, resumed across attempts, runs and rounds.
+"""Download Numerai's data; resume partial downloads in later attempts, runs and rounds.
 
-A partial download is named by the version of the file, a strong ETag of the storage:
-``train_1401.parquet.<version>.partial``. Versions are never mixed.
+The name of a partial download has the file's version, which is a strong ETag of the
+storage: ``train_1401.parquet.<version>.partial``. Parts of versions are never mixed.
 """
 
 import errno
@@ -42,7 +42,9 @@ def served_name(version: str, name: str) -> str:
 
 
 def wanted(workspace: Workspace, section: DataSection, number: int) -> dict[str, str]:
-    """Return the live, missing and old files to fetch, with the reason for each."""
+    """Return the reason to fetch each file that is live, missing or old. A file is old
+    if it is from an earlier round, and is to be refreshed.
+    """
     reasons, old = {}, {*section.refresh}
     if "validation" in old:  # others' predictions of its rows are to cover them
         old |= {name for name in OPTIONAL if not name.startswith("live")}
@@ -61,7 +63,7 @@ def download(
     client: Numerai, workspace: Workspace, section: DataSection, round_number: int,
     reporter: Reporter,
 ) -> None:  # fmt: skip
-    """Fetch a section's files that are live, missing or old (`wanted`), or damaged."""
+    """Fetch a section's files that are live, missing, old (see `wanted`) or damaged."""
     # Two locks, so that a round's small files do not wait for gigabytes of others.
     is_small = {name.startswith("live") or name == "features" for name in section.files}
     what = f"downloading to {workspace.data_dir}"
@@ -96,7 +98,7 @@ def download(
 
 @dataclass(frozen=True)
 class Fetch:
-    """Fetches a file or its missing rest; once more if `check` raises DataError."""
+    """Fetches a file or its missing rest, and again if `check` raises DataError."""
 
     client: Numerai
     filename: str
@@ -122,7 +124,7 @@ class Fetch:
                 self._partial("").unlink()
 
     def _fetch_checked(self) -> None:
-        """Fetch and check the file; repeat failed attempts that fetched a megabyte."""
+        """Fetch and check the file; repeat attempts that fail after a megabyte."""
         while True:
             before = self._size()
             try:
@@ -179,7 +181,7 @@ class Fetch:
                 self.on_bytes(file.tell(), start + size if size else 0)
 
     def _begun(self) -> Path | None:
-        """Return the newest partial download of the file, for any round, or None."""
+        """Return the file's newest partial download, of any round; None without one."""
         stem = re.sub(r"_\d+$", "_[0-9]*", escape(self.path.stem))
         left = self.path.parent.glob(f"{stem}{self.path.suffix}.*.partial")
         return max(left, key=lambda x: x.stat().st_mtime, default=None)
@@ -193,7 +195,9 @@ class Fetch:
 
 
 def check_new(workspace: Workspace, name: str, round_number: int, path: Path) -> None:
-    """Raise DataError for a damaged file, NotPublishedError for an old live file."""
+    """Raise DataError if the fetched file is damaged, and NotPublishedError if it is a
+    live file with the ids of an earlier round.
+    """
     try:
         _check(name, path)
     except DataError as error:
@@ -228,8 +232,9 @@ def _check(name: str, path: Path) -> None:
 
 
 def _served(client: Numerai, version: str, names: Iterable[str]) -> list[str]:
-    """Return the names that Numerai serves; warn of optional files that are missing
-    there, and raise ConfigError for other missing files.
+    """Return those of `names` that Numerai serves. Warn of optional files that it does
+    not serve; raise ConfigError for other such files, and DataError if Numerai serves
+    no file of this version.
     """
     served = client.datasets()
     known = sorted(Path(x).stem for x in served if x.startswith(f"{version}/"))
@@ -248,7 +253,7 @@ def _served(client: Numerai, version: str, names: Iterable[str]) -> list[str]:
 
 
 def latest_version(served: Sequence[str]) -> str | None:
-    """Return the newest data version among Numerai's files, or None."""
+    """Return the newest data version among Numerai's files; None if there is none."""
     matches = (re.match(r"v(\d+)\.(\d+)/", file) for file in served)
     found = [(int(match[1]), int(match[2])) for match in matches if match]
     return "v{}.{}".format(*max(found)) if found else None

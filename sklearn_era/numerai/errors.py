@@ -1,4 +1,4 @@
-"""Exceptions, each with an exit code; a message has the problem and the remedy."""
+"""Define exceptions with exit codes; their messages have a problem and its remedy."""
 
 import warnings
 from collections.abc import Callable, Collection
@@ -6,7 +6,7 @@ from difflib import get_close_matches
 
 
 class NumeraiError(Exception):
-    """The base of exceptions here; `exit_code` is the program's exit code."""
+    """The base class of these exceptions; `exit_code` is the program's exit code."""
 
     exit_code = 1
 
@@ -54,7 +54,7 @@ def warn(text: str) -> None:
 def alternatives(
     name: str, known: Collection[str], spell: Callable[[list[str]], str] = ", ".join
 ) -> str:
-    """Return the end of a message on an unknown name: similar or all known names."""
+    """Return advice on an unknown name: the similar known names, or all known names."""
     # Compared in lower case: wrong case is the commonest slip.
     lower = {one.lower(): one for one in known}
     close = [repr(lower[one]) for one in get_close_matches(name.lower(), lower)]

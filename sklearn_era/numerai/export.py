@@ -1,9 +1,9 @@
-"""Portable models: pickles that Numerai's machines can run.
+"""Export portable models: pickles that Numerai's machines can run.
 
 Numerai's images have LightGBM, scikit-learn and pandas, each in several versions, and
 Python 3.10 to 3.13, but not this package. The pickle therefore holds trees as
-LightGBM's text, and calls of public functions that those versions share: neither code
-nor the state of an object.
+LightGBM's text, and calls of public functions that all these versions have. It holds
+neither code nor the state of an object.
 """
 
 import os
@@ -70,9 +70,9 @@ def write_portable_model(
     ``era`` and the features. It returns a data frame with the same index and the column
     ``prediction``: the rank :math:`(\operatorname{rank}(x_i) - 1/2) / n` of the model's
     predictions x among the n rows of each era, with average ranks for ties. LightGBM
-    predicts on one thread, to the same bits as `model`. A missing column raises a
-    ``KeyError`` with its name. The pickle cannot neutralize; its trees and feature
-    names are readable. The command ``sklearn-era numerai export`` exports blends.
+    predicts on one thread; x is bit-identical to the predictions of `model`. A missing
+    column raises a ``KeyError`` with its name. The pickle cannot neutralize; its trees
+    and feature names are readable. ``sklearn-era numerai export`` exports blends.
 
     Parameters
     ----------
@@ -88,9 +88,9 @@ def write_portable_model(
     Raises
     ------
     ExportError
-        If `model` is another estimator, is not fitted, or has a log link, categorical
-        features, splits that LightGBM cannot make, or features that are not
-        `feature_names`.
+        If `model` is not such a regressor or is not fitted; if it has a log link,
+        categorical features or splits that LightGBM cannot make; or if
+        `feature_names` are missing, or are not the columns of its fit.
     DataError
         If the file cannot be written.
 
@@ -116,7 +116,7 @@ def write_portable_model(
 
 
 def write_blend(blend: Blend, path: Path) -> None:
-    """Write a pickle that predicts as `Blend.combine`; see `write_portable_model`."""
+    """Write a pickle that ranks as `Blend.combine` does; see `write_portable_model`."""
     write_whole(path, pickle.dumps(_live_function(blend), protocol=4))
 
 
@@ -172,7 +172,8 @@ def upload_pickle(
     on_step: Callable[[str], None] = lambda text: None,
 ) -> str:  # fmt: skip
     """Upload a pickle for a model; return the status of Numerai's validation at its end
-    or after `wait` seconds. With `assign`, a valid pickle makes the submissions.
+    or after `wait` seconds. If `assign`, a valid pickle then makes the submissions of
+    the model. Raise UploadError for an invalid pickle.
     """
     model_id = client.model_id(model_name)
     run_by = _choose(client.ask(IMAGES), image, "image")
@@ -238,13 +239,13 @@ class _Call:
 
 
 def _public(name: str) -> _Call:
-    """Return a call that imports "module:name", which need not be installed here."""
+    """Return a call that imports "module:name"; the module may be missing here."""
     return _Call(pkgutil.resolve_name, name)
 
 
 def _live_function(blend: Blend) -> _Call:
-    """Return calls that make the pickle's function, from live data to ranks by era: of
-    one fit's predictions, or of the weighted sum of several fits' gaussianized ranks.
+    """Return the call that makes the pickle's function. It ranks live data by era: by a
+    single fit's predictions, or the weighted sum of several fits' gaussianized ranks.
     """
     predictors = {f"fit_{k}": _predictor(part) for k, part in enumerate(blend.fits)}
     fits = list(predictors)
@@ -267,7 +268,7 @@ def _live_function(blend: Blend) -> _Call:
 
 
 def _predictor(part: WeightedFit) -> _Call:
-    """Return calls that make a function from a frame to the predictions of a fit."""
+    """Return the call that makes a function, which predicts a frame by one fit."""
     model, names = part.estimator, part.features
     try:
         given: Any = {"feature_names": names or None, "node_statistics": False}
@@ -310,6 +311,6 @@ def _transformer(function: Any) -> _Call:
 
 
 def _chain(*functions: Any) -> _Call:
-    """Return calls that compose functions; the first one is applied first."""
+    """Return the call that composes functions; the first function is applied first."""
     steps = [(f"step_{k}", _transformer(x)) for k, x in enumerate(functions)]
     return _Call(getattr, _public("sklearn.pipeline:Pipeline")(steps), "transform")

@@ -1,8 +1,8 @@
-"""Test run of a pickled model under Numerai's conditions.
+"""Test a pickled model by a run under Numerai's conditions.
 
-This file is also the program that runs the pickle, for Python 3.10 or later with only
-pandas, pyarrow and the model's packages: ``export_check.py MEMORY_LIMIT MODEL LIVE``
-writes predictions.csv and report.json, with the stage that failed, if any.
+This file is also the program that runs the pickle. It needs Python 3.10 or later, and
+only pandas, pyarrow and the model's packages: ``export_check.py MEMORY_LIMIT MODEL
+LIVE`` writes predictions.csv, and report.json with the stage that failed, if any.
 """
 
 import inspect
@@ -81,23 +81,23 @@ def check_portable_model(
     """Run a pickled model by the rules of Numerai's model upload.
 
     Another process reads the pickle, calls it with the live data, checks the result and
-    writes the CSV: on one CPU, without sklearn_era, and with few of the environment's
+    writes the CSV. This process has one CPU, no sklearn_era, and few environment
     variables, as others may hold keys. A pickle is a program: only run your own.
 
     Parameters
     ----------
     path : str or path-like
-        The pickle of a function of the live data alone, as
+        The pickle of a function with the live data as its only parameter, as
         :func:`~sklearn_era.numerai.write_portable_model` writes it.
     live : str, path-like or pandas.DataFrame
-        The live data with all columns; ``id`` is one of them, or the index.
+        The live data with all columns; ``id`` is a column or the index.
     python : str or path-like, default=None
         The Python that runs the pickle, ideally in an environment like Numerai's image;
         by default this Python.
     memory_limit : int, default=4 GiB
-        The most memory in bytes.
+        The most memory, in bytes, that the process may use.
     time_limit : float, default=600.0
-        The most seconds.
+        The most seconds that the process may take.
     output : str or path-like, default=None
         The file to write the predictions to, as CSV; by default none.
 

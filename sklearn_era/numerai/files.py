@@ -1,4 +1,4 @@
-"""The workspace's folders, atomic file writes, JSON records, and locks."""
+"""Find the workspace's files, write files atomically, and keep records and locks."""
 
 import hashlib
 import json
@@ -29,7 +29,8 @@ class Workspace:
         reports/<model>/                        validation: JSON and PNG
         rounds/<round>/<model>/                 the submission and its record
 
-    Data are named by the round of their download: Numerai changes files in place.
+    The name of a data file has the round of its download, as Numerai changes files in
+    place.
     """
 
     def __init__(self, root: Path, version: str, toml: Path | None = None) -> None:
@@ -52,7 +53,7 @@ class Workspace:
         return self.root / "locks" / f"{name}.lock"
 
     def data_file(self, name: str, round_number: int) -> Path:
-        """Return the path of a round's data file; "features" is ``features.json``."""
+        """Return the path of a round's data file: JSON for "features", else Parquet."""
         suffix = "json" if name == "features" else "parquet"
         return self.data_dir / f"{name}_{round_number}.{suffix}"
 
@@ -63,12 +64,12 @@ class Workspace:
         return sorted(int(match[1]) for match in found if match)
 
     def newest(self, name: str) -> Path | None:
-        """Return the newest file of a name, or None."""
+        """Return the newest file of this name; None if there is none."""
         rounds = self.rounds_of(name)
         return self.data_file(name, rounds[-1]) if rounds else None
 
     def need(self, name: str) -> Path:
-        """Return the newest file of a name; raise DataError if there is none."""
+        """Return the newest file of this name; raise DataError if there is none."""
         if path := self.newest(name):
             return path
         text = f"add {name!r} to [data] files and run 'sklearn-era numerai download'"
@@ -98,7 +99,9 @@ def arrays_digest(arrays: Mapping[str, NDArray[Any]]) -> str:
 
 @contextmanager
 def replacing(path: Path) -> Iterator[Path]:
-    """Yield a temporary path; after the block, flush its file and move it to `path`."""
+    """Yield a temporary path for the block to write to. After the block, flush the
+    written file to disk and move it to `path`. Raise DataError if that is impossible.
+    """
     try:
         make_folder(path.parent)
         partial = path.with_name(f"{path.name}.{secrets.token_hex(4)}.partial")
@@ -119,7 +122,7 @@ def write_whole(path: Path, content: bytes) -> None:
 
 class Record(BaseModel):
     """A JSON file that later versions can read: unknown keys are ignored, and missing
-    keys have their defaults. `format` grows only if older versions misread the file.
+    keys have their defaults. `format` grows if older versions would misread the file.
     """
 
     # pydantic 2.8 warns of fields named model_*.
@@ -128,8 +131,8 @@ class Record(BaseModel):
 
     @classmethod
     def read(cls, path: Path, *, advice: str) -> Self | None:
-        """Return the record in a file, or None if there is no file; `advice` ends the
-        message about a damaged file.
+        """Return the record in a file, or None if there is no file. Raise DataError for
+        a file that is unreadable, damaged (`advice` ends its message) or too new.
         """
         try:
             record = cls.model_validate_json(path.read_bytes())
@@ -151,14 +154,14 @@ class Record(BaseModel):
 
 
 def complaint(error: ValidationError) -> str:
-    """Return a validation's first error, with its location but without the input."""
+    """Return text on a validation's first error: location and message, no input."""
     first = error.errors(include_url=False, include_input=False)[0]
     where = ".".join(map(str, first["loc"]))
     return f"{where}: {first['msg']}" if where else str(first["msg"])
 
 
 def write_json(path: Path, document: Any) -> None:
-    """Write a JSON document, whole or not at all; it may hold NumPy's numbers."""
+    """Write a JSON document, which may hold NumPy's numbers, whole or not at all."""
     text = json.dumps(document, indent=1, default=plain, allow_nan=False) + "\n"
     write_whole(path, text.encode())
 
@@ -171,7 +174,9 @@ def plain(value: Any) -> Any:
 
 @contextmanager
 def lock(path: Path, what: str, *, wait: float = 0.0) -> Iterator[None]:
-    """Hold a lock file in the block; raise BusyError if not free in `wait` seconds."""
+    """Hold a lock file during the ``with`` block. Raise BusyError if another run still
+    holds it after `wait` seconds; `what` names that run's work in the message.
+    """
     own = filelock.FileLock(path, timeout=wait)
     try:
         path.parent.mkdir(parents=True, exist_ok=True)

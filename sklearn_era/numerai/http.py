@@ -1,7 +1,7 @@
-"""HTTP requests with bounded time and size, classified failures, and no leaked secrets.
+"""Send HTTP requests with bounded time and size, and classify their failures.
 
-A signed address of the storage gives access to whoever has it, so messages, logs and
-chained exceptions never show one.
+A signed address of the storage gives access to whoever has it. Messages, logs and
+chained exceptions therefore show neither signed addresses nor keys.
 """
 
 import json
@@ -41,7 +41,9 @@ _LOCAL = re.compile(r"localhost|127(\.\d{1,3}){3}|::1")
 
 
 class HttpFailure(ApiError):
-    """A failed call. `transient`: it may work later; `unclear`: it may have acted."""
+    """A failed call. `transient` is whether another attempt may succeed, and `unclear`
+    whether the server may have carried out the call.
+    """
 
     def __init__(
         self, text: str, status: int = 0, transient: bool = False, unclear: bool = False
@@ -53,7 +55,7 @@ class HttpFailure(ApiError):
 
 
 class Http:
-    """Sends requests. Only files may take more than twenty times `timeout` seconds."""
+    """Sends requests. Only transfers of files may take over 20 * `timeout` seconds."""
 
     def __init__(self, timeout: float, retries: int, backoff: float = 1.0) -> None:
         self.timeout, self.retries, self.backoff = timeout, retries, backoff
@@ -63,17 +65,17 @@ class Http:
             logging.getLogger(name).addFilter(_is_foreign)
 
     def now(self) -> datetime:
-        """Return the present time, corrected by the last Date header of Numerai."""
+        """Return the present time in UTC, by Numerai's clock once it has answered."""
         return datetime.now(UTC) + self._skew
 
     def wait(self, attempt: int, asked: float = 0.0) -> None:
-        """Wait `asked` seconds at least; the higher `attempt` (from 0), the longer."""
+        """Wait at least `asked` seconds, longer for a later `attempt` (from 0)."""
         # Jitter: clients that failed at the same time must not return together.
         backoff = self.backoff * 2.0 ** min(attempt, 10) * random.uniform(0.5, 1.0)
         time.sleep(max(min(backoff, _MOST_WAIT), asked))
 
     def retry(self, attempt: Callable[[], _T]) -> _T:
-        """Return the result of `attempt`; after transient failures, try it again."""
+        """Return the result of `attempt`; call it again after transient failures."""
         for count in range(self.retries):
             try:
                 return attempt()
@@ -115,8 +117,8 @@ class Http:
     def get(
         self, step: str, url: str, limited: bool = True, **headers: str
     ) -> Iterator[tuple[Any, Iterator[bytes]]]:
-        """Open a signed address; yield the reply and chunks of its body, which is the
-        whole file, a range of it (status 206) or nothing of it (416).
+        """Open a signed address; yield the reply, and an iterator over chunks of its
+        body: the whole file, a range of the file (status 206) or none of it (416).
         """
         peer = f"{step}: the storage"
         for _ in range(_MOST_REDIRECTS):
@@ -136,7 +138,7 @@ class Http:
     def _open(
         self, peer: str, method: str, url: str, headers: Any, size: int = 0, **body: Any
     ) -> Any:
-        """Send a request with `size` bytes; return the reply with its body unread."""
+        """Send a request with `size` bytes; return the reply, whose body is unread."""
         if not may_be_called(url):
             raise HttpFailure(f"{peer} cannot be called: its address is not https.")
         seconds = 10 * self.timeout + size / _UPLOAD_SPEED
@@ -162,7 +164,9 @@ class Http:
             return session.get_adapter(url).send(request, timeout=self.timeout, **given)
 
     def _chunks(self, peer: str, reply: Any, limited: bool = True) -> Iterator[bytes]:
-        """Yield a body in chunks; fail if it is slow or, if `limited`, long or late."""
+        """Yield a body in chunks; raise HttpFailure if the body arrives too slowly. If
+        `limited`, also raise it if the body is too long or takes too long as a whole.
+        """
         spent, taken, elapsed, total = 0.0, 0, 0.0, 0
         read, began = partial(self._read, reply.raw), time.monotonic()
         while chunk := self._classified(peer, read):
@@ -213,8 +217,9 @@ class Http:
     def _check(
         self, peer: str, response: Any, advice: str = "", is_signed: bool = False
     ) -> None:
-        """Raise HttpFailure unless the status is 2xx; its text names the server `peer`
-        and ends with `advice`. If `is_signed`, 403 is transient: the address expired.
+        """Raise HttpFailure unless the status is 2xx. Its text names the server `peer`
+        and has `advice` after the status. If `is_signed`, the failure is transient for
+        status 403, by which the storage answers expired addresses.
         """
         if 200 <= (status := response.status_code) < 300:
             return
@@ -236,8 +241,8 @@ class Http:
 
 
 def _started(call: Callable[[], _T]) -> Future[_T]:
-    """Start a call in a thread, and return its future. Its caller may give up waiting,
-    which a socket's own timeout does not allow: it starts again with every byte.
+    """Start a call in a thread, and return its future, on which a caller can wait for a
+    limited time. A socket's own timeout sets no such limit: each byte restarts it.
     """
     outcome: Future[_T] = Future()
 
@@ -280,7 +285,9 @@ def redact(text: object, *secrets: str) -> str:
 
 
 def _redirected(url: str, location: str) -> str:
-    """Return a redirect's target; "" if invalid or if it leads from outside to here."""
+    """Return a redirect's target; "" if the target is invalid, or if it is on this
+    machine and the redirected `url` is not.
+    """
     with suppress(ValueError):
         target = urljoin(url, location)
         if is_loopback(url) or not is_loopback(target):
@@ -289,7 +296,9 @@ def _redirected(url: str, location: str) -> str:
 
 
 def _parse_answer(content: bytes, token: str | None) -> tuple[Any, str]:
-    """Return the data of a GraphQL answer, and its error messages on one line."""
+    """Return the data of a GraphQL answer (None if it has none), and the answer's error
+    messages on one line, without the keys in `token`.
+    """
     document: Any = None
     with suppress(ValueError, RecursionError):
         document = json.loads(content)
@@ -305,7 +314,7 @@ def _parse_answer(content: bytes, token: str | None) -> tuple[Any, str]:
 
 
 def _date(text: str) -> datetime | None:
-    """Return the time in a header's text, or None."""
+    """Return the time that a header's text states; None if it states no time."""
     with suppress(ValueError, OverflowError):
         date = parsedate_to_datetime(text)
         return date.replace(tzinfo=date.tzinfo or UTC)

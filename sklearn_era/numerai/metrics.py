@@ -1,4 +1,4 @@
-r"""Numerai's scores of predictions by numerai-tools, for many eras at once.
+r"""Compute Numerai's scores of predictions for many eras at once, by numerai-tools.
 
 Each function treats every era separately, with rows in any order; without `eras`, all
 rows are one era. Scores are an :class:`~sklearn_era.metrics.EraScores` sorted by label,
@@ -9,8 +9,9 @@ The equations are those of ``numerai_tools.scoring`` (0.7.2; Numerai, 2025), wit
 :math:`p(x) = \operatorname{sign}(x) |x|^{3/2}` and gaussianized ranks
 :math:`g(x) = \Phi^{-1}((\operatorname{rank}(x) - 1/2) / n)`, where ties have average
 ranks. The functions raise ValueError for bad shapes and values, for eras with too few
-targets, and for predictions passed before targets, the order of numerai-tools; for bad
-types ValueError or TypeError. CORR, MMC, BMC and FNC need ``sklearn-era[numerai]``.
+targets, and for predictions passed before targets, which is the order of numerai-tools.
+They raise ValueError or TypeError for bad types. CORR, MMC, BMC and FNC need
+``sklearn-era[numerai]``.
 """
 
 from __future__ import annotations
@@ -44,12 +45,12 @@ def rank_normalize(x: ArrayLike, *, eras: Eras = None) -> Column:
     Parameters
     ----------
     x, eras : array-like of shape (n_samples,)
-        Finite numbers; and labels of their eras, if any.
+        Finite numbers; and the era's label of each number, or None for a single era.
 
     Returns
     -------
     ranks : ndarray of shape (n_samples,), dtype=float64
-        Between ``0.5 / n`` and ``1 - 0.5 / n``, with average ranks for ties.
+        Ranks between ``0.5 / n`` and ``1 - 0.5 / n``; ties have their average rank.
 
     Examples
     --------
@@ -70,12 +71,12 @@ def gaussianize(ranks: ArrayLike) -> Column:
     Parameters
     ----------
     ranks : array-like of shape (n_samples,)
-        Strictly between 0 and 1, as :func:`rank_normalize` returns them.
+        Ranks strictly between 0 and 1, as :func:`rank_normalize` returns them.
 
     Returns
     -------
     values : ndarray of shape (n_samples,), dtype=float64
-        In standard deviations.
+        The quantiles, in standard deviations.
 
     Examples
     --------
@@ -103,7 +104,7 @@ def numerai_corr(
     Parameters
     ----------
     y_true, y_pred : array-like of shape (n_samples,)
-        Targets y such as 0, 0.25, ..., 1, NaN if unknown; finite predictions x.
+        Targets y such as 0, 0.25, ..., 1, or NaN if unknown; and finite predictions x.
     eras, max_missing_share : array-like and float, default=None and 0.2
         The label of each row's era, if any; and the largest share of an era's rows that
         may lack a target. Rows without a target are left out.
@@ -111,8 +112,8 @@ def numerai_corr(
     Returns
     -------
     scores : EraScores or float
-        Between -1 and 1; NaN where predictions or targets are all equal. `n_samples`
-        counts the rows that have a target.
+        Correlations between -1 and 1; NaN where predictions or targets are all equal.
+        `n_samples` counts the rows that have a target.
 
     Examples
     --------
@@ -136,15 +137,16 @@ def correlation_contribution(
     Parameters
     ----------
     y_true, y_pred, meta_model : array-like of shape (n_samples,)
-        Targets y, finite predictions x, and m; y and m are NaN if unknown.
+        Targets y, finite predictions x, and predictions m of the meta model. Unknown
+        targets and unknown predictions of the meta model are NaN.
     eras, max_missing_share : array-like and float, default=None and 0.2
-        As in :func:`numerai_corr`; a row may lack its target or its meta model.
+        As in :func:`numerai_corr`. The share counts rows where y or m is NaN.
 
     Returns
     -------
     scores : EraScores or float
-        A covariance; 0 if all predictions are equal, NaN if all of the meta model are.
-        `n_samples` counts the rows with both target and meta model.
+        A covariance; 0 if all values of x are equal, NaN if all values of m are equal.
+        `n_samples` counts the rows in which neither y nor m is NaN.
 
     Examples
     --------
@@ -203,8 +205,9 @@ def feature_exposures(
     Returns
     -------
     exposures : ndarray of shape (n_eras, n_features), dtype=float64
-        Between -1 and 1, one row per era, in the order of the labels; without `eras`,
-        of shape (n_features,). NaN where a feature or the predictions are constant.
+        Correlations between -1 and 1, with one row per era in the order of the labels;
+        without `eras`, the shape is (n_features,). A correlation is NaN where the
+        feature or the predictions are constant.
 
     Examples
     --------
@@ -225,7 +228,7 @@ def feature_exposures(
 def max_feature_exposure(
     y_pred: ArrayLike, features: ArrayLike, *, eras: Eras = None
 ) -> Scores:
-    r"""Compute the largest :math:`|\operatorname{pearson}(x, f_j)|` with a feature.
+    r"""Compute the largest :math:`|\operatorname{pearson}(x, f_j)|` of all features.
 
     Parameters
     ----------
@@ -235,8 +238,8 @@ def max_feature_exposure(
     Returns
     -------
     scores : EraScores or float
-        From 0 to 1, the smaller the better; NaN where the predictions or all features
-        are constant.
+        Values from 0 to 1, the smaller the better; NaN where the predictions or all
+        features are constant.
 
     Examples
     --------
@@ -262,21 +265,22 @@ def neutralize(
     Parameters
     ----------
     y_pred : array-like of shape (n_samples,)
-        Finite x; ``gaussianize(rank_normalize(x))`` for scores and submissions.
+        Finite x. For scores or submissions, pass ``gaussianize(rank_normalize(x))``.
     neutralizers : array-like of shape (n_samples, n_neutralizers)
         Integers or finite floats, converted to float64 one era at a time.
     proportion, eras : float and array-like, default=1.0 and None
-        c, between 0 (nothing is subtracted) and 1; and the rows' labels, if any.
+        The factor c, from 0 (subtract nothing) to 1; and the era of each row, if any.
 
     Returns
     -------
     neutral : ndarray of shape (n_samples,), dtype=float64
-        In the unit of the predictions.
+        The neutralized predictions, in the unit of `y_pred`.
 
     Raises
     ------
     ValueError
-        If all predictions of an era are equal, or ``proportion=1`` leaves nothing.
+        If all predictions of an era are equal; or if ``proportion=1``, and the
+        neutralizers explain the predictions of an era completely.
 
     Examples
     --------
@@ -308,14 +312,14 @@ def neutralize_ranks(
     Parameters
     ----------
     ranks : array-like of shape (n_samples,)
-        Strictly between 0 and 1, as ``rank_normalize`` returns them.
+        Ranks strictly between 0 and 1, as ``rank_normalize`` returns them.
     neutralizers, proportion : array-like and float
         As in :func:`neutralize`.
 
     Returns
     -------
     ranks : ndarray of shape (n_samples,), dtype=float64
-        Between 0 and 1.
+        The new ranks, between 0 and 1.
 
     Examples
     --------
@@ -329,7 +333,7 @@ def neutralize_ranks(
 
 
 def import_tools() -> tuple[Any, Any]:
-    """Return the modules pandas and numerai_tools.scoring, which takes its objects."""
+    """Return pandas, and numerai_tools.scoring, whose functions take pandas objects."""
     pandas = import_optional("pandas", extra="numerai")
     return pandas, import_optional("numerai_tools.scoring", extra="numerai")
 

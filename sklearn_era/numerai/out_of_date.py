@@ -14,7 +14,7 @@ _FOUND = {"first_era", "last_era", "n_eras", "n_rows"}
 
 
 def differences(was: ModelRecord, now: ModelRecord) -> list[str]:
-    """Return in words the differences in settings and data that change the trees."""
+    """Return a text for each difference in settings or data that changes the trees."""
     # Rows are compared if the data of both were read, else the requests.
     both_read = bool(was.data_fingerprint and now.data_fingerprint)
     old, new = _traits(was, both_read), _traits(now, both_read)

@@ -1,8 +1,8 @@
-"""The pipeline of a round: all steps that are due.
+"""Take all steps of a round that are due.
 
 The submission comes first: a round is open for an hour, while training takes hours and
-validation minutes. A run submits with the existing fits, trains what is out of date and
-submits again, and validates and exports at the end.
+validation minutes. A run submits with the existing fits, trains the fits that are out
+of date, submits again, and validates and exports at the end.
 """
 
 from collections.abc import Callable, Iterator
@@ -113,7 +113,7 @@ class Run:
                 self.failures.append((what, error))
 
     def _patiently(self, attempt: Callable[[], Any]) -> Any:
-        """Return the result of `attempt`; retry passing failures until the deadline."""
+        """Return `attempt`'s result; retry transient failures until the deadline."""
         last = ""
         while True:
             try:

@@ -1,4 +1,4 @@
-"""The validation report, as JSON and figures, and live scores beside it.
+"""Write the validation report as JSON and figures, and compare live scores with it.
 
 ``report.json`` holds, with null for undefined numbers::
 
@@ -122,7 +122,7 @@ def identify(
 
 
 def write_report(validation: Validation, results: Rows) -> list[Path]:
-    """Write figures and ``report.json``; return its path, then the figures' paths."""
+    """Write figures and ``report.json``; return the report's and the figures' paths."""
     model, records = validation.model, validation.records
     workspace, member = validation.workspace, model.members[0]
     folder = workspace.report_dir(model.name)
@@ -172,7 +172,9 @@ def _plain(result: ValidationResult) -> Any:
 
 
 def with_splits(name: str, model: Any) -> tuple[str, Any]:
-    """Return `name` and `model`; for an average, its heaviest member that has trees."""
+    """Return a name and a model: `name` and `model` or, for an average, those of the
+    member with the largest weight among the members that have trees.
+    """
     of: Mapping[str, float] = getattr(model, "weights_", {})
     for member in sorted(of, key=lambda x: -of[x]):  # by their weights
         if hasattr(found := model.members_.get(member), "_predictors"):
@@ -181,8 +183,8 @@ def with_splits(name: str, model: Any) -> tuple[str, Any]:
 
 
 def corr_figures(rows: Rows) -> "tuple[Figure, Figure]":
-    """Return two figures of CORR, cumulative and by era, with a line or axes for each
-    row of the score table. They show the eras that all these rows have.
+    """Return two figures: the cumulative CORR, with a line for each row of the score
+    table, and CORR by era, with axes for each row. Both show eras that all rows have.
     """
     scored = {name: result.scores["corr"] for name, result in rows.items()}
     columns = {name: pd.Series(x.scores, x.eras) for name, x in scored.items()}
@@ -246,7 +248,7 @@ def feature_exposure(rows: Rows) -> "Figure":
 def split_agreement(
     estimators: Mapping[str, Any], X: pd.DataFrame, y: NDArray[Any], n_trained: int
 ) -> "Figure":
-    """Return a figure of the agreement of sampled eras on splits, with axes by fit."""
+    """Return a figure of the agreement of eras on splits, with axes for each fit."""
     figure, eras = _new_figure(5.0, max(8.0, 5.5 * len(estimators))), X.index
     figure.suptitle(
         f"Split agreement in {eras.nunique()} of {n_trained} training eras: 1 "
@@ -274,7 +276,9 @@ def split_agreement(
 def live_scores(
     client: Numerai, ids: Mapping[str, str], n_rounds: int, horizons: Mapping[str, Any]
 ) -> list[RoundScore]:
-    """Return models' latest scores by round; prefer scores at the models' horizons."""
+    """Return the scores of each model in its last `n_rounds` rounds. Prefer the scores
+    for the horizon of the model's target.
+    """
     rows = []
     for model, model_id in ids.items():
         horizon = str(horizons.get(model) or _HORIZON)

@@ -1,4 +1,4 @@
-"""The protocol of reporters: of the terminal, or of tests."""
+"""Define the protocol of reporters, such as the terminal."""
 
 from pathlib import Path
 from typing import Any, Protocol

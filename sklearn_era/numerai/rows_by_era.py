@@ -1,4 +1,4 @@
-"""Rows grouped by era: checks and scores."""
+"""Check rows, group them by era, and score each era."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _MOST_TARGETS = 7  # distinct values of Numerai's targets
 
 
 class RowsByEra:
-    """The arguments of a metric, rows grouped by era; `x` is the first, as floats."""
+    """A metric's arguments, by era; `x` is the first argument, converted to floats."""
 
     def __init__(self, eras: Eras, **arguments: Any) -> None:
         check_consistent_length(*arguments.values())
@@ -45,15 +45,15 @@ class RowsByEra:
         self._eras = encode_eras(check_eras(labels, self.x, X_name=name))
 
     def __iter__(self) -> Iterator[tuple[str, Index]]:
-        """Yield for each era text like " of era 0001", and the index of its rows."""
+        """Yield a text like " of era 0001" and the index of the rows, for each era."""
         order, bounds = self._eras.order, pairwise(self._eras.offsets.tolist())
         for label, (start, stop) in zip(self._eras.labels, bounds, strict=True):
             where = f" of era {label!s}" if self._has_labels else ""
             yield where, slice(start, stop) if order is None else order[start:stop]
 
     def blocks(self, argument: str) -> Iterator[tuple[str, Index, NDArray[Any]]]:
-        """Yield for each era the text and index of `__iter__`, and its rows of the
-        argument; raise ValueError if they are not finite.
+        """Yield for each era the text and index of `__iter__`, and the era's rows of
+        `argument`; raise ValueError if a value in these rows is not finite.
         """
         features = self._arguments[argument]
         table = check_array(features, ensure_all_finite=False, input_name=argument)
@@ -75,7 +75,9 @@ class RowsByEra:
             yield where, own, block
 
     def score(self, name: str, metric: Any, max_missing_share: float) -> Scores:
-        """Return a metric of each era's complete rows; raise ValueError if too few."""
+        """Return the metric of each era's complete rows; raise ValueError if an era has
+        too few complete rows.
+        """
         share = {"min_val": 0, "max_val": 1, "include_boundaries": "left"}
         check_scalar(max_missing_share, "max_missing_share", Real, **share)
         _, *others = self._arguments

@@ -1,4 +1,4 @@
-"""The table of validation scores: models and others' predictions, era by era."""
+"""Score models and others' predictions era by era, and make a table of the scores."""
 
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
@@ -81,7 +81,9 @@ class ValidationResult:
 def read_others(
     workspace: Workspace, benchmark: str
 ) -> tuple[dict[str, Any], dict[str, str]]:
-    """Return others' predictions by metric or row, and reasons for missing ones."""
+    """Return two dicts, by the metric or row that needs others' predictions: the
+    predictions by id, and the reasons why predictions are missing.
+    """
     found, skipped = {}, {}
     columns = data.META_MODEL_COLUMN, benchmark, "prediction"
     for (use, name), column in zip(FILES.items(), columns, strict=True):
@@ -103,7 +105,7 @@ def read_others(
 
 
 def early_ends(eras: Mapping[str, ScoredEra]) -> list[str]:
-    """Return a note on each file of others' predictions that ends before the eras."""
+    """Return a note on each file of predictions that ends before the last of `eras`."""
     notes, last = [], max(eras, default="")
     for use in eras[last].others if last else ():
         known = [x for x, era in eras.items() if not np.isnan(era.others[use]).all()]
@@ -127,8 +129,9 @@ class Row:
         self, era: ScoredEra, predictions: NDArray[np.float64], linear: pd.DataFrame,
         features: pd.DataFrame | None,
     ) -> None:  # fmt: skip
-        """Add an era's score by each metric with inputs in 80 % of the era's rows. FNC
-        is neutral to the features in `linear`; exposures are those to `features`.
+        """Add an era's score by each metric whose inputs are known in at least 80 % of
+        the era's rows. FNC is neutral to the columns of `linear`; exposures are
+        correlations with the columns of `features`, if given.
         """
         has = ~np.isnan(predictions)
         x, y = predictions[has], era.targets[has]
@@ -163,7 +166,9 @@ class Row:
 def make_results(
     rows: dict[str, Row], *, skipped: Mapping[str, str], notes: list[str], **common: Any
 ) -> dict[str, ValidationResult]:
-    """Return the table's rows; only the first (the model's) has shared `notes`."""
+    """Return the table's rows, without those that cover few eras. The first row, the
+    model's, has the shared `notes`; all rows have the fields `common`.
+    """
     table: dict[str, dict[str, EraScores]] = {}
     n_eras = len(rows["model"].scores["corr"])
     for name, row in rows.items():
@@ -233,8 +238,9 @@ def summarize(scores: NDArray[np.float64], metric: str = "corr") -> Summary:
 
 
 def coming_round(corr: NDArray[np.float64], target: str) -> list[str]:
-    """Return a note on the expected CORR of a coming round, or [] for too few eras. It
-    averages forecasts without trend, each from eras whose targets do not overlap.
+    """Return a list with a note on the expected CORR of a coming round; [] if there are
+    too few eras. The note averages forecasts without trend; each forecast is made from
+    eras whose targets do not overlap.
     """
     step = -(-(horizon_of(target) or 20) // 5)
     parts = [x[np.isfinite(x)] for x in (corr[i::step] for i in range(step))]

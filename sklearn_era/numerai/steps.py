@@ -1,4 +1,4 @@
-"""The steps of a round for one model, as configured."""
+"""Take the steps of a round for one model, as configured."""
 
 import shutil
 from collections.abc import Iterable
@@ -35,7 +35,9 @@ class Steps:
     def download(
         self, names: Iterable[str], round_number: int, refresh: Iterable[str] = ()
     ) -> None:
-        """Download `names` if live, missing, damaged, or old and to be refreshed."""
+        """Download the files `names` that are live, missing, damaged, or old and to be
+        refreshed.
+        """
         changes = {"files": [*names], "refresh": [*self.config.data.refresh, *refresh]}
         asked = self.config.data.model_copy(update=changes)
         download(self.client, self.workspace, asked, round_number, self.reporter)
@@ -51,7 +53,7 @@ class Steps:
         return metadata.features(settings.feature_set)
 
     def check_parameters(self) -> None:
-        """Raise ConfigError for bad parameters of any fit, before hours are spent."""
+        """Raise ConfigError if any fit has bad parameters, before hours of training."""
         # Against the local features.json, unless a newer one may have other names.
         refreshed = "features" in self.config.data.refresh
         passing = (DataError, ConfigError) if refreshed else (DataError,)
@@ -76,8 +78,8 @@ class Steps:
                 raise ConfigError(f"'{self.workspace.toml}': {error}") from error
 
     def _warn_of_validation(self, model: Model) -> None:
-        """Warn, if fits are to be trained, that the local files have too few eras or
-        not the benchmark to validate them.
+        """If fits are to be trained, warn if the local files cannot validate them: if
+        they have too few eras, or lack the benchmark.
         """
         names = {"validation"}.union(*(x.train.files for x in model.members))
         is_here = all(self.workspace.newest(name) for name in names)
@@ -99,7 +101,9 @@ class Steps:
             warn(f"Validation of {model.name!r}: {told}")
 
     def reasons_to_train(self, model: Model, restart: bool = False) -> dict[str, str]:
-        """Return the reason to train each fit that is missing or out of date."""
+        """Return the reason to train each fit that is missing or out of date, by its
+        name; if `restart`, the reason to train each fit is the request.
+        """
         reasons = {
             _spell(model, x): "as requested" if restart else self._why_train(model, x)
             for x in model.members
@@ -224,7 +228,7 @@ class Steps:
         return self.workspace.model_dir(model.name) / export.PORTABLE
 
     def export(self, model: Model, *, python: str | None = None) -> None:
-        """Write the model as a pickle for Numerai, after a test as Numerai runs it."""
+        """Write the model as a pickle for Numerai, after a test by Numerai's rules."""
         if reason := export.why_not_portable(model):
             raise ExportError(reason)
         blend, records = store.load_blend(self.workspace.model_dir(model.name), model)
@@ -250,6 +254,6 @@ class Steps:
 
 
 def _spell(model: Model, member: BlendMember) -> str:
-    """Return a fit's name for messages: its model's and, in a blend, the member's."""
+    """Return a fit's name for messages: the model's and, in a blend, the member's."""
     of_blend = "" if member.name == "model" else f" member {member.name!r}"
     return f"{model.name!r}{of_blend}"

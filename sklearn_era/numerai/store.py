@@ -1,8 +1,8 @@
-"""Saved fits, and blends of them, with their predictions for the live era.
+"""Save and load fits, and predict the live era with blends of fits.
 
-A fit is ``<name>.era``, the estimator, and ``<name>.json``, its readable record. Live
-features are never imputed or clipped: files that lack some, or have values that no
-training had, are refused.
+The files of a fit are ``<name>.era``, the estimator, and ``<name>.json``, its readable
+record. Live features are never imputed or clipped: a live file is refused if it lacks
+a feature, or has values that the training data did not have.
 """
 
 import json
@@ -76,7 +76,7 @@ class ModelRecord(Record):
 
 
 def save_fit(folder: Path, name: str, fit: Any, record: ModelRecord) -> ModelRecord:
-    """Write a fit and its record, both or neither; return the record, completed."""
+    """Write a fit and its record, both or neither; return the completed record."""
     path, waiting = folder / f"{name}.era", folder / f"{name}.new.era"
     document = folder / f"{name}.json"
     make_folder(folder)
@@ -150,7 +150,7 @@ class WeightedFit:
     weight: float = 1.0
 
     def predict(self, block: NDArray[Any], names: Sequence[str]) -> NDArray[np.float64]:
-        """Return a fit's predictions of rows; `names` are the block's columns."""
+        """Return the fit's predictions of a block's rows; `names` are its columns."""
         X: Any = pd.DataFrame(block, columns=list(names), copy=False)[self.features]
         # An estimator fitted without names would warn of them.
         if not hasattr(self.estimator, "feature_names_in_"):
@@ -176,8 +176,8 @@ class Blend:
         return [part.weight / total for part in self.fits]
 
     def combine(self, predictions: Sequence[NDArray[Any]]) -> NDArray[np.float64]:
-        """Return the ranks of an era's rows: by the predictions of a single fit, or by
-        the weighted mean of several fits' gaussianized ranks.
+        """Return the ranks of an era's rows, by the predictions of a single fit, or by
+        the weighted mean of gaussianized ranks if `predictions` are of several fits.
         """
         if len(predictions) == 1:
             return rank_normalize(predictions[0])
@@ -202,7 +202,10 @@ def predict_live(
     blend: Blend, records: Sequence[ModelRecord], live: Path, version: str,
     neutralizers: Sequence[str] = (), proportion: float = 0.0,
 ) -> "pd.Series[float]":  # fmt: skip
-    """Return the live era's ranks by id; neutralized if there are `neutralizers`."""
+    """Return the ranks of the live era's rows by id, neutralized by the columns
+    `neutralizers`, if any. Raise DataError for values that training never had, and
+    SubmissionError for constant predictions of a fit.
+    """
     for trained in {record.version for record in records} - {version}:
         warn(
             f"The model was trained on {trained}, but the live data are {version}: "
@@ -237,7 +240,9 @@ def predict_live(
 
 
 def _check_values(live: pd.DataFrame, records: Sequence[ModelRecord]) -> None:
-    """Raise DataError for values that training never had: trees would accept them."""
+    """Raise DataError for values outside of 0 to 4, and for missing values in features
+    that never missed any in training. Trees would accept such values.
+    """
     # A missing value is known if all fits with the feature had missing values.
     known = ({*x.features} - {*x.features_with_missing} for x in records)
     odd = live.isna() & live.columns.isin(set[str]().union(*known))
@@ -255,8 +260,8 @@ def _check_values(live: pd.DataFrame, records: Sequence[ModelRecord]) -> None:
 def check_scale(
     frame: pd.DataFrame, records: Sequence[ModelRecord], path: Path
 ) -> None:
-    """Raise DataError for a feature on another scale: with values that no feature had
-    in training, if those were few.
+    """Raise DataError if a feature seems to have another scale than in training: if the
+    features had few distinct values in training, and this feature has another one.
     """
     for record in records:
         if not record.values:
@@ -275,5 +280,5 @@ def check_scale(
 
 
 def rounded(values: NDArray[Any]) -> NDArray[Any]:
-    """Return integers as they are, and floats without the digits of their precision."""
+    """Return integers and booleans as they are, and floats with six decimals."""
     return values if values.dtype.kind in "biu" else values.round(6)

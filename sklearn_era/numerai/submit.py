@@ -1,4 +1,4 @@
-"""Submissions: from the file to the confirmation, restartable at any point.
+"""Check, upload and confirm submissions, with a restart possible at any point.
 
 The record is written before the first byte is sent, and after each step. After a crash,
 the next run asks Numerai before it uploads.
@@ -48,7 +48,7 @@ class PredictionRecord(Record):
 
 
 class SubmissionRecord(Record):
-    """A submission's record: "uploading" before the first byte, then "submitted"."""
+    """A submission's record. Its `state` is "uploading", and in the end "submitted"."""
 
     state: Literal["uploading", "submitted"]
     round_number: int
@@ -89,9 +89,10 @@ def submit(
     steps: "Steps", model_name: str, round_number: int, file: Path | None = None, *,
     require_open: bool | None = None, force: bool = False,
 ) -> SubmissionRecord:  # fmt: skip
-    """Check, upload and confirm a round's predictions; return the record. They are in
-    `file`; without one, ``predict`` has written them. `require_open` refuses a closed
-    round (None: as configured); `force` repeats a submission.
+    """Check, upload and confirm a round's predictions; return the record. The file is
+    `file` or, if None, the one that ``predict`` wrote. If `require_open` (None takes
+    the configured value), raise SubmissionError for a closed round. If `force`, repeat
+    a submission that was made before.
     """
     workspace, client, report = steps.workspace, steps.client, steps.reporter.step
     folder = workspace.round_dir(round_number, model_name)
@@ -196,7 +197,7 @@ class _Upload:
     record: SubmissionRecord
 
     def check_live(self, frame: Any, live: Path | None, workspace: Workspace) -> None:
-        """Raise SubmissionError if ids differ from Numerai's current live file."""
+        """Raise SubmissionError if the ids are not those of Numerai's live file."""
         name, number = served_name(workspace.version, "live"), self.record.round_number
         check = partial(check_new, workspace, "live", number)
         with tempfile.TemporaryDirectory(prefix="sklearn-era-") as folder:
@@ -233,7 +234,9 @@ class _Upload:
         return self.finish(listed)
 
     def find(self) -> Listed | None:
-        """Return Numerai's entry for the recorded submission; warn of a newer one."""
+        """Return Numerai's entry for the recorded submission, or None; warn if Numerai
+        has a newer submission.
+        """
         record, made = self.record, self.record.submission_id
         if made is None and record.server_filename is None:
             return None
@@ -277,7 +280,9 @@ class _Upload:
         return self.record
 
     def confirm(self, listed: Listed) -> bool:
-        """Return whether Numerai has the file that was sent; False if unknown."""
+        """Return whether Numerai has the file that was sent, False if this is unknown;
+        raise UploadError if Numerai has another file for this round.
+        """
         try:
             stored = self.client.fetch(listed.id)
         except errors.ApiError as error:
@@ -300,7 +305,9 @@ class _Upload:
         return False
 
     def write(self, **changes: Any) -> None:
-        """Change and write the record; a DataError of writing names the submission."""
+        """Change and write the record. If it cannot be written, the DataError names the
+        submission that was made, if any.
+        """
         self.record = self.record.model_copy(update=changes)
         try:
             self.record.write(self.path)

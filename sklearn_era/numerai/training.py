@@ -1,12 +1,13 @@
-"""Training: from Parquet files to a fit and its record, with checkpoints between.
+"""Train on Parquet files with checkpoints, and save the fit and its record.
 
-Until it is complete, the fit `name` has the folder ``checkpoint-<name>``::
+Until the fit `name` is complete, the folder ``checkpoint-<name>`` has its checkpoint::
 
     trees-000300.era    the estimator with its first 300 trees
     checkpoint.json     the name and sha256 of that file, and the record of the fit
 
-A new estimator file is completed first, then the JSON file replaced, then the old one
-removed: however the process ends, the JSON file names a complete file.
+A new estimator file is completed first, then the JSON file is replaced, and then the
+old estimator file is removed: however the process ends, the JSON file names a complete
+estimator file.
 """
 
 import secrets
@@ -108,9 +109,10 @@ def train(
     plan: FitPlan, *, restart: bool = False,
     on_progress: Callable[[str, int, int], None] = lambda *_: None,
 ) -> store.ModelRecord:  # fmt: skip
-    """Train and save a fit; return its record. Resume from the last checkpoint, to the
-    same bits, unless `restart`; an average starts over. `on_progress` gets the stage
-    "reading" with counts of features, then the fit's name with counts of trees.
+    """Train and save a fit; return its record. Resume from the last checkpoint, unless
+    `restart`; the trees are bit-identical to those of a training without interruption.
+    An average starts over. `on_progress` is called with the stage "reading" and counts
+    of features, then with the fit's name and counts of trees.
     """
     settings, features, name = plan.settings, plan.features, plan.name
     if not features:
@@ -168,7 +170,7 @@ def train(
 def few_values(
     files: Sequence[Path], features: list[str], eras: Collection[str]
 ) -> list[float]:
-    """Return the distinct values of the features in some of the eras; [] if many."""
+    """Return the features' distinct values in some of `eras`; [] if there are many."""
     found, chosen = np.empty(0), sorted(eras)[:: -(-len(eras) // _N_SAMPLED)]
     for file in map(data.EraFile, files):
         runs = [run for run in file.runs() if run.label in chosen]
@@ -181,7 +183,7 @@ def few_values(
 
 
 def make_average(plain: Any, fit: TrainSection, n_eras: int, purge: int) -> Any:
-    """Return an unfitted average; its folds test about the last half of the labels."""
+    """Return an unfitted average; its folds test about the last half of the eras."""
     n_labels, n_weeks = fit.era_groups or n_eras, fit.every_nth_era
     # In eras of the fit: of `every_nth_era` weeks, one is taken.
     gap = -(-(purge + 1) // n_weeks) - 1
@@ -202,7 +204,7 @@ def make_average(plain: Any, fit: TrainSection, n_eras: int, purge: int) -> Any:
 
 @contextmanager
 def _naming_table(settings: TrainSection, errors: Any = ValueError) -> Iterator[None]:
-    """Turn `errors` in the block into a ConfigError that names the table."""
+    """Turn `errors` in the block into a ConfigError with the name of the table."""
     try:
         yield
     except errors as error:
@@ -210,7 +212,7 @@ def _naming_table(settings: TrainSection, errors: Any = ValueError) -> Iterator[
 
 
 def _read_binned(paths: Sequence[Path], features: list[str], **options: Any) -> Any:
-    """Return binned rows with a target; raise DataError that names a damaged file."""
+    """Return binned rows that have a target; raise DataError naming a damaged file."""
     shown = ", ".join(path.name for path in paths)
     try:
         with data.decoding(shown, "Cannot train on {shown}: {reason}."):
@@ -306,7 +308,7 @@ def read_checkpoint(folder: Path) -> Checkpoint | None:
 
 @dataclass(eq=False)
 class Checkpoints:
-    """Resumes a fit from its checkpoint, follows it, and writes further checkpoints."""
+    """Resumes a fit from its checkpoint, follows the fit, and writes checkpoints."""
 
     folder: Path
     fit: store.ModelRecord
@@ -315,7 +317,9 @@ class Checkpoints:
     n_trees: int = 0
 
     def resume(self, estimator: Any) -> Any:
-        """Return the checkpoint's estimator if it is of this fit; else `estimator`."""
+        """Return the checkpoint's estimator if the checkpoint is of this fit; else
+        `estimator`, with a warning if there is a checkpoint.
+        """
         try:
             checkpoint = read_checkpoint(self.folder)
             if checkpoint is None:

@@ -1,8 +1,9 @@
-"""Validation: scores of a model and of others on eras that the model has not seen.
+"""Score a model and others' predictions on eras that the model has not seen.
 
 If the validation file has enough eras with targets after the training and the purge,
 the submitted fits are scored on them ("hold-out"). Otherwise the training settings are
-scored ("walk-forward"): each fold of eras by fits to eras that end a purge before it.
+scored ("walk-forward"): each fold of eras is scored by fits to earlier eras, which end
+a purge before the fold.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -250,7 +251,9 @@ class Validation:
                 yield file.path, era, pd.DataFrame(block, columns=names, copy=False)
 
     def _ranks(self, blend: store.Blend, block: pd.DataFrame, by: list[str]) -> Any:
-        """Return ranks to submit: neutralized by the columns `by`, unless all equal."""
+        """Return an era's ranks; neutralize them by the columns `by`, if there are any
+        and the ranks are not all equal.
+        """
         ranks = blend.ranks(block.to_numpy(), block.columns.tolist())
         if by and np.ptp(ranks) > 0:
             share = self.model.predict.neutralize_proportion
