@@ -1,4 +1,4 @@
-"""Eras where none are given: blocks of time, and rows without correlation.
+"""Make eras where none are given, from blocks of time or rows without correlation.
 
 Functions return one label per row, from 0, to pass as ``fit(X, y, eras=labels)``.
 """

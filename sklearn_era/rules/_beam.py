@@ -1,4 +1,4 @@
-"""The best rule of a round, by beam search: ``RuleGen`` of Du et al. (2025)."""
+"""Find the best rule of a round by beam search: ``RuleGen`` of Du et al. (2025)."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -23,7 +23,7 @@ class Rule:
     last: Conjunction = frozenset()  # the one that *and* refines
 
     def refined(self, condition: BinsOfColumn, is_union: bool) -> "Rule":
-        """Return this rule and `condition`, by *or* if `is_union`, else by *and*."""
+        """Return this rule and `condition`, joined by *or* if `is_union`, else by *and*."""
         if is_union:
             return Rule(self.others | {self.last}, frozenset([condition]))
         column, bins = condition
@@ -150,8 +150,9 @@ class BeamSearch:
     def _sums_of(
         self, staying: NDArray[np.bool_] | None, this_round: Round
     ) -> tuple[Any, NDArray[np.float64]]:
-        """Return the sums over rows that stay covered: weights by class, curvatures and
-        the number of rows; and, by group, moments (see `VarianceTerm.start_round`).
+        """Return (sums, moments) over the rows `staying`, which stay covered. `sums`
+        are of weights, by class, of curvatures and of rows; `moments` are by group (see
+        `VarianceTerm.start_round`).
         """
         if staying is None:
             n_groups = self.variance.is_positive.size if self.variance else 0

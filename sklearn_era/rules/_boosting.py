@@ -1,4 +1,4 @@
-"""Boosting: rules found one after another, each for the current residuals."""
+"""Find rules by boosting, one after another, each for the current residuals."""
 
 from collections.abc import Callable
 from typing import Any
@@ -31,9 +31,10 @@ def boost_rules(
     """Return the intercept and the weighted rules of ``RuleEnsemble``, Du et al.
     (2025).
 
-    The scores on either side of a rule (1 if covered, else -1) move by a Newton step.
-    Half the steps' difference goes to the coefficient, half their sum to an intercept.
-    Without one, as in the paper, small rules would mostly move rows they do not cover.
+    A rule is 1 for rows that it covers and -1 for all others. The scores of the rows on
+    each side move by one Newton step. Half the difference of the two steps is added to
+    the rule's coefficient, and half their sum to an intercept. Without an intercept, as
+    in the paper, small rules would mostly move rows that they do not cover.
     """
     scores = np.zeros(is_positive.size)
     intercept = 0.0

@@ -1,4 +1,4 @@
-"""Binned columns, the possible conditions on them, and their text."""
+"""Bin columns, list the possible conditions on columns, and write them as text."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -68,7 +68,7 @@ def fit_bins(
 def list_conditions(mapper: _BinMapper, has_missing: NDArray[np.bool_]) -> Conditions:
     """Return all distinct conditions: ``<=`` and ``>`` the edge of a bin, ``=`` and
     ``!=`` a category, missing and not missing. A missing value is on neither side of an
-    edge, and is no category: it meets ``!=``.
+    edge, and is not a category, so that it meets every ``!=``.
     """
     missing_bin = mapper.missing_values_bin_idx_
     rows: list[tuple[int, int, int, bool]] = []

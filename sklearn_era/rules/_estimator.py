@@ -1,4 +1,4 @@
-"""The estimator: checks of ``fit``, and the boosting of each class's rules."""
+"""Fit the estimator: check the arguments, and find each class's rules by boosting."""
 
 from __future__ import annotations
 
