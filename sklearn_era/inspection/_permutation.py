@@ -1,4 +1,4 @@
-"""Importances of features in eras that a model has not seen, by permutations."""
+"""Measure importances of features, by permutations, in eras a model has not seen."""
 
 from functools import partial
 from typing import Any

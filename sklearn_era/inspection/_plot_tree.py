@@ -1,4 +1,4 @@
-"""A figure of a model's tree, with an arrow for each era under each split."""
+"""Draw a model's tree, with an arrow for each era under each split."""
 
 from __future__ import annotations
 
@@ -126,8 +126,9 @@ def draw_eras(ax: Any, x: float, level: float, effects: Any, color: Any) -> None
 
 
 def _place(nodes: list[Node], i: int, places: dict[int, float], n: int) -> int:
-    """Set the `places` of node `i` and of all nodes below: the middle of its children,
-    or without children the next column, from `n` on. Return the number of columns used.
+    """Set the `places` of node `i` and of all nodes below it. A node without children
+    gets the next free column, from `n` on; any other node gets the mean place of its
+    children. Return the next column that is free then.
     """
     for child in nodes[i].children:
         n = _place(nodes, child, places, n)

@@ -1,4 +1,4 @@
-"""Gradients of a fitted model over given rows, and their sums by split and era."""
+"""Compute a fitted model's gradients over rows, and their sums by split and era."""
 
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple

@@ -1,4 +1,4 @@
-"""Gains and directions of a model's splits in each era, and gains by feature."""
+"""Compute gains and directions of a model's splits by era, and gains by feature."""
 
 from __future__ import annotations
 

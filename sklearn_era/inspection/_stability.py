@@ -1,4 +1,4 @@
-"""Features whose effect changes sign between eras: tests, and scores without them."""
+"""Find features whose effect changes sign between eras, and score without them."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def era_stability(
     n_jobs: int | None = None, verbose: int = 0,
     random_state: int | np.random.RandomState | None = None, as_frame: bool = False,
 ) -> Bunch:  # fmt: skip
-    """Find features whose effect has one sign in some eras and the other in others.
+    """Find features whose effect has one sign in some eras, and the opposite in others.
 
     In eras left out, each feature in turn gets values of random training rows.
     Residuals are targets less the mean prediction over such draws. An effect in an era
@@ -74,7 +74,7 @@ def era_stability(
     then the smallest one times the number of tests. Eras are taken for independent,
     given their effects. The null hypothesis is that no two effects have opposite signs:
     an effect that is merely larger in some eras, or 0, does not turn; an effect that
-    varies about 0 at random does. Features are found at a false discovery rate of
+    varies about 0 at random does turn. Features are found at a false discovery rate of
     `alpha` [2]_, if p-values are not negatively related.
 
     Parameters
@@ -129,9 +129,10 @@ def era_stability(
             test with the smallest p-value.
         price : dict of str to list, or DataFrame
             A row for each of the ten features that turn most (by p-value), and one for
-            all that turn: names in `dropped`, and the mean gain of score without them,
-            with its error, in rows left out of known eras (`known`, `known_error`) and
-            in eras left out (`new`, `new_error`), later ones if eras are ordered.
+            all features that turn. `dropped` has the names of the features. `known` and
+            `new` are the mean gains of score without these features, in rows left out
+            of known eras, and in eras left out (later eras if eras are ordered);
+            `known_error` and `new_error` are the standard errors of these means.
         era_order : {'ordered', 'unordered'}
             Whether eras were taken in the order of their labels, as time.
         era_labels, feature_names : of shape (n_eras,), (n_features,)

@@ -1,5 +1,5 @@
-"""The empirical support match: the share of each feature's range that eras cover; how
-far its distribution drifts; and how well a classifier tells two sets of rows apart.
+"""Measure the empirical support match, which is the share of each feature's range that
+eras cover; drift of features; and how well a classifier tells two sets of rows apart.
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ def support_match(
         Rows of another set, such as later rows, to compare with the bins of X.
     reference_eras : array-like, default=None
         Labels of the eras that drift is measured from, such as training eras; None
-        takes all. An era among them is compared with the others.
+        takes all eras. A reference era is compared with all other reference eras.
     categorical_features : 'from_dtype', None or array-like of {bool, int, str}, \
 default='from_dtype'
         The categorical features, as a mask, indices, or names of a frame's columns;
@@ -105,8 +105,8 @@ default='from_dtype'
         by_era : ndarray or DataFrame of shape (n_eras, n_features)
             c_fe / B_f.
         psi, ks : ndarray or DataFrame of shape (n_eras, n_features)
-            The population stability index, and the distance of Kolmogorov and Smirnov,
-            NaN for categories; both are NaN without rows to compare.
+            The population stability index, and the distance of Kolmogorov and Smirnov.
+            The distance is NaN for categories; both are NaN without rows to compare.
         n_bins : of shape (n_features,)
             B_f.
         era_labels, feature_names : of shape (n_eras,), (n_features,)

@@ -1,4 +1,4 @@
-"""A tree of a model as text and for Graphviz, with the agreement of eras on splits."""
+"""Write a tree as text or for Graphviz, with the agreement of eras on splits."""
 
 import json
 from collections.abc import Iterator
@@ -36,8 +36,9 @@ def describe_tree(
     estimator: BaseEstimator, X: Table, y: ArrayLike, eras: Eras | None,
     weights: ArrayLike | None, tree: int, max_depth: float,
 ) -> list[Node]:  # fmt: skip
-    """Return a tree's nodes in order, in words; splits deeper than `max_depth` are cut
-    off. With X, y and eras, splits have the directions of eras.
+    """Return a list of a tree's nodes in words, in the order of the tree. Splits deeper
+    than `max_depth` are cut off. If X, y and eras are given, splits have the directions
+    of eras.
     """
     check_hist_gradient_boosting(estimator)
     trees = [tree for trees in estimator._predictors for tree in trees]
@@ -127,7 +128,8 @@ def export_text(
     Raises
     ------
     ValueError
-        As `split_statistics`; for an unknown `tree`, or only some of X, y and eras.
+        As `split_statistics`, or if `tree` is unknown, or if only some of X, y and eras
+        are given.
 
     Examples
     --------

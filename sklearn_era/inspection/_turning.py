@@ -1,5 +1,6 @@
-"""Effects of features in eras left out, and a test of whether effects have both signs.
-Scores of bins come from one half of the rows, effects from the other, and vice versa.
+"""Estimate effects of features in eras left out, and test if effects have both signs.
+Bins of a feature get scores from one half of an era's rows, effects are slopes on these
+scores in the other half, and then the halves change places.
 """
 
 from collections import Counter
@@ -156,8 +157,9 @@ def find_turning(
     columns: Sequence[Column], eras: EncodedEras, measured: Any, are_ordered: bool,
     rng: np.random.RandomState,
 ) -> dict[str, Array]:  # fmt: skip
-    """Return `effects` and their `errors` by era and feature, and `p_value` and
-    `n_merged` by feature; see `turning_of`.
+    """Return a dict: `effects` and their `errors`, of shape (n_eras, n_features), and
+    `p_value` and `n_merged` (the number of eras per block), of shape (n_features,). See
+    `turning_of`.
     """
     order = np.lexsort((measured.rows, eras.codes[measured.rows]))
     rows, n_eras = measured.rows[order], eras.labels.size
@@ -174,8 +176,8 @@ def find_turning(
 
 
 def _bins(column: Column) -> Codes:
-    """Return the bin of each value: its quantile or category. Missing numbers have a
-    bin, and rare categories share a bin.
+    """Return the bin of each value, by its quantile or its category. Missing numbers
+    have a bin of their own, and rare categories share a bin.
     """
     if column.is_categorical:
         ranked = Counter(column.values.tolist()).most_common()
@@ -190,8 +192,9 @@ def _bins(column: Column) -> Codes:
 def make_design(
     codes: Codes, n_eras: int, are_ordered: bool, rng: np.random.RandomState
 ) -> Design:
-    """Return a `Design` for rows sorted by era. Blocks of an era's rows are in either
-    half in turn. Each level of ordered eras has half as many blocks, down to two.
+    """Return a `Design` for rows sorted by era. Blocks of an era's rows belong to the
+    first half and to the second half in turn. If eras are ordered, each further level
+    has half as many blocks of eras, down to two.
     """
     counts = np.bincount(codes, minlength=n_eras)
     is_used = (counts >= _LEAST_ROWS)[codes]
@@ -262,7 +265,7 @@ def _inflation(of_shifts: Array, starts: Codes, n_rows: float) -> float:
 def _directions(
     rows: Rows, n_eras: int, is_second: NDArray[np.bool_]
 ) -> tuple[Array, Array]:
-    """Return the scores of bins for each half of the rows, learnt on the other half."""
+    """Return the scores of bins for each half of the rows, learnt in the other half."""
     n_bins = int(rows.bins.max()) + 1
     halves = rows.take(~is_second), rows.take(is_second)
     (first, shape), (second, _) = (_direction(half, n_eras, n_bins) for half in halves)
@@ -339,7 +342,8 @@ def _slopes(scores: Array, rows: Rows, n_eras: int) -> tuple[Array, Array]:
 
 def qualitative(effects: Array, errors: Array) -> float:
     """Return the p-value of the hypothesis that all effects have one sign (Gail, Simon
-    1985), without effects of this sign above their error (Zhao, Small, Su 2019).
+    1985). Effects of this sign that exceed their error are left out (Zhao, Small, Su
+    2019).
     """
     known = np.isfinite(effects) & (errors > 0)
     z = effects[known] / errors[known]

@@ -1,4 +1,4 @@
-"""Any metric, computed era by era."""
+"""Compute any metric era by era."""
 
 from __future__ import annotations
 
@@ -151,9 +151,9 @@ class EraScores(Mapping[Any, Any]):
         ================ ============================================== =============
 
         A standard deviation of at most ``16 * eps * max(1, max_j |s_j|)``, with eps =
-        2.2e-16, counts as rounding (of errors, which have a unit, without the 1): "std"
-        is then 0, and "sharpe" undefined. The drawdown's running sum starts with the
-        first era, whose loss does not count.
+        2.2e-16, counts as rounding (for errors, which have a unit, the 1 is left out):
+        "std" is then 0, and "sharpe" undefined. The drawdown's running sum starts with
+        the first era, whose loss does not count.
 
         Each pair of two-way groups, such as a shop in a week, is an era. With
         ``by="shop"``, the weeks of each shop are aggregated:
@@ -361,7 +361,7 @@ def check_lengths(y_true: Any, by_row: Mapping[str, Any]) -> None:
 
 
 def _score(metric: Metric, own: Any, params: dict[str, Any], era: Any) -> float:
-    """Return a metric of an era's rows; raise ValueError with the era if it fails."""
+    """Return the metric of an era's rows; raise ValueError with the era if it fails."""
     name = metric_name(metric)
     y, weights = own[0], params.get("sample_weight")
     others = {key: x for key, x in params.items() if key != "sample_weight"}

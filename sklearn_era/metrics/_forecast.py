@@ -1,4 +1,4 @@
-"""The forecast of the next era's score: its mean, an interval and a probability."""
+"""Forecast the next era's score: its mean, an interval and a probability."""
 
 import math
 from numbers import Integral
@@ -51,10 +51,11 @@ class EraScoreForecast(BaseEstimator):
     interval is ``mean(s) ± t_{M-1} std(s) sqrt(1 + 1 / M)``.
 
     For groups, K is the identity. Eras that follow each other may also have a slope, or
-    resemble their neighbours, ``K_ij = rho^|i-j|`` with rho from .3 to .95. Both have
-    the prior probability 1/4; restricted likelihoods weigh all three (Hoeting et al.
-    1999). The more scores show a slope or resemblance, the more the last eras count,
-    and the wider intervals become with the horizon.
+    resemble their neighbours, ``K_ij = rho^|i-j|`` with rho from .3 to .95. The prior
+    probability is 1/4 of a slope, 1/4 of resemblance, and 1/2 of neither; restricted
+    likelihoods weigh the three (Hoeting et al. 1999). The more scores show a slope or
+    resemblance, the more the last eras count, and the wider intervals become with the
+    horizon.
 
     With two columns of labels in `fit`, scores are of groups g in eras t ::
 
@@ -96,9 +97,10 @@ class EraScoreForecast(BaseEstimator):
     sampling_error_ : float
         The root mean square of `standard_errors`; 0 where there are none.
     related_, optimism_ : float
-        The probability of a slope, or of similar neighbours; and the gain from the
-        choice of the model by the same scores. It is subtracted from scores, on the
-        scale of `bounds` after multiplication by the slope of this scale at their mean.
+        The probability of a slope, or of similar neighbours; and by how much the mean
+        score is too high because the same scores chose the model. `optimism_` is
+        subtracted from scores; with `bounds`, it is first multiplied by the slope of
+        the scale without bounds at the mean score.
     components_ : dict of str to float
         A ("groups"), B ("eras") and E ("residual"), by restricted maximum likelihood
         with K the identity, in units of the score at `mean_`; empty for one column.
@@ -106,8 +108,8 @@ class EraScoreForecast(BaseEstimator):
         The meta-analysis of independent eras: the mean with its interval, tau, I2, Q;
         `optimism_` is subtracted. None for two columns.
     scores_, standard_errors_, eras_ : ndarray of shape (n_eras,)
-        Scores without subtraction of `optimism_`, errors or 0, and labels, sorted by
-        label; for two columns in the order of `fit`, with pairs (time, group).
+        Scores from which `optimism_` is not subtracted, errors or 0, and labels, sorted
+        by label; for two columns in the order of `fit`, with pairs (time, group).
 
     Examples
     --------
@@ -141,7 +143,7 @@ or (n_candidates, n_eras)
             Scores of one metric in eras that the model had not seen; NaN are left out.
             In a table of candidates, the one with the best mean was chosen. Without era
             j, another might be chosen, with a lower score in j: `optimism_` is the mean
-            difference over all j, but 0 for an ``AutoEra``, as it is not known.
+            of these differences over all j. It is not known, and 0, for an ``AutoEra``.
         standard_errors : EraScores, or array-like of shape (n_eras,), default=None
             Sampling errors, such as those of :func:`era_standard_errors`. With None,
             sampling errors are a part of the spread, and the new era is taken to have

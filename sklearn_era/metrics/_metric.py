@@ -1,4 +1,4 @@
-"""Functions that are metrics: their names, parameters, directions and results."""
+"""Read the names, parameters, directions and results of functions that are metrics."""
 
 import inspect
 import warnings
@@ -75,7 +75,9 @@ def metric_name(metric: Any) -> str:
 
 
 def find_direction(metric: Metric, greater_is_better: bool | None) -> bool | None:
-    """Return whether greater values are better, given or by name; None if unknown."""
+    """Return whether greater values are better: `greater_is_better` or, if it is None,
+    as the metric's name shows; None if the name does not show it.
+    """
     name = metric_name(metric)
     if greater_is_better is None and not name.startswith("neg_"):
         return next((_ENDINGS[x] for x in _ENDINGS if name.endswith(x)), None)
@@ -105,7 +107,7 @@ def is_defined(
 
 
 def take_by_row(row_params: Any, rows: Any) -> dict[str, Any]:
-    """Return the arguments in `row_params`, each one value per row, for some `rows`."""
+    """Return the arguments in `row_params`, which have a value per row, for `rows`."""
     return {x: _safe_indexing(y, rows) for x, y in (row_params or {}).items()}
 
 

@@ -1,4 +1,4 @@
-"""Pooled scores: the random-effects meta-analysis of independent eras."""
+"""Pool scores by the random-effects meta-analysis of independent eras."""
 
 from dataclasses import dataclass
 

@@ -1,4 +1,4 @@
-"""Curves of scores in test eras: over a parameter, or over the oldest training era."""
+"""Draw scores in test eras over a parameter, or over the oldest training era."""
 
 from __future__ import annotations
 
@@ -67,7 +67,8 @@ def holdout_curve(
     param_name : str, default=None
         The parameter to vary; None varies the number of eras to train on.
     param_range : array-like of shape (n_points,), default=None
-        Values of the parameter, or numbers of eras, for which None takes all.
+        Values of the parameter `param_name`; without it, numbers of eras to train on,
+        where None takes all numbers from 1 on.
     scoring : str, callable or None, default=None
         A scorer of the rows of one era at a time, as
         :func:`sklearn.metrics.check_scoring` takes it; None is the estimator's score.
@@ -88,8 +89,8 @@ def holdout_curve(
     ------
     ValueError
         If `test_eras` are unknown, leave no era to train on, or are not the last eras
-        for a reverse learning curve; if `param_range` is missing with a `param_name`,
-        or holds other values than numbers of eras without one.
+        for a reverse learning curve; or if `param_range` is missing with a
+        `param_name`, or has values that are not numbers of eras without one.
 
     Warns
     -----
@@ -165,7 +166,7 @@ def holdout_curve(
 
 
 def _as_array(values: Any) -> Array:
-    """Return an array of numbers, or else of the values as they are."""
+    """Return an array of numbers if all values are numbers, else one of objects."""
     is_number = all(isinstance(x, Real) and not isinstance(x, bool) for x in values)
     return np.asarray(values) if is_number else np.fromiter(values, dtype=object)
 
@@ -174,7 +175,7 @@ def _fit_and_score(
     model: BaseEstimator, X: Any, y: Any, eras: EncodedEras, params: dict[str, Any],
     scorer: Any, train: Array, test: Array,
 ) -> list[EraMean]:  # fmt: skip
-    """Return a model's scores in the eras of its fit, and in test eras."""
+    """Fit a model to the eras `train`; return its scores in these and in test eras."""
     rows = [np.flatnonzero(np.isin(eras.codes, codes)) for codes in (train, test)]
     fitted = fit_rows(model, X, y, params, rows[0])
     return [
@@ -186,9 +187,10 @@ def _fit_and_score(
 class HoldoutCurveDisplay(ValidationCurveDisplay):
     """The curve of :func:`holdout_curve`, as scikit-learn draws validation curves.
 
-    It shows the mean over test eras with a score, and a standard deviation on both
-    sides. Values that are no numbers stand side by side. Apart from `from_estimator`,
-    all is as in :class:`~sklearn.model_selection.ValidationCurveDisplay`.
+    The curve is the mean score over test eras (without eras whose score is NaN), with a
+    band of one standard deviation above and below. Parameter values that are not
+    numbers are spaced evenly on the x axis. Apart from `from_estimator`, all is as in
+    :class:`~sklearn.model_selection.ValidationCurveDisplay`.
 
     Examples
     --------

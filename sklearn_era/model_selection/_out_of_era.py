@@ -1,4 +1,4 @@
-"""Arguments of fits, folds of whole eras, and predictions of eras left out."""
+"""Make arguments of fits, folds of whole eras, and predictions of eras left out."""
 
 import re
 import warnings
@@ -65,8 +65,8 @@ def name_in_fit(
     estimator: BaseEstimator, argument: str, *, needs_request: bool = True
 ) -> str | None:
     """Return the name under which an estimator's `fit` takes an argument, such as
-    "step__eras" of a pipeline; None if `fit` does not take it or, with routing, does
-    not request it, if it `needs_request`.
+    "step__eras" for a pipeline. Return None if `fit` does not take the argument or,
+    with routing and if it `needs_request`, does not request it.
     """
     is_routed = needs_request and prepares_by_era(estimator, in_fit=True)
     if is_routed or (needs_request and get_config()["enable_metadata_routing"]):
@@ -117,7 +117,7 @@ def fit_arguments(
 
 
 def with_order(estimator: BaseEstimator, era_order: EraOrder) -> Any:
-    """Return a copy with this `era_order` in place of each that is "auto" or a pair."""
+    """Return a copy in which `era_order` replaces each one that is "auto" or a pair."""
     known = clone(estimator)
     names = [
         name
@@ -179,9 +179,10 @@ def check_rows(
     X: Any, y: Any, eras: Any, era_order: Any, name: str, *, axes: bool = False,
     estimator: Any = None,
 ) -> tuple[Any, NDArray[Any], Any, EncodedEras, bool]:  # fmt: skip
-    """Return X without columns of eras, y, the labels of rows, the labels encoded, and
-    whether eras are ordered. With `axes`, two columns are times and groups. Raise
-    ValueError if the estimator has places of columns that move.
+    """Return X without columns of eras, y, the era label of each row, these labels
+    encoded, and whether eras are ordered. With `axes`, two columns of eras are times
+    and groups. Raise ValueError if a parameter of the estimator has indices of columns
+    that change as columns of eras are left out of X.
     """
     check_target(y, X, estimator)
     refuse_places(estimator, X, eras)
@@ -192,7 +193,7 @@ def check_rows(
 
 
 def take_rows(X: Any, y: Any, eras: Any, name: str) -> tuple[Any, Any, Any]:
-    """Return X without columns of eras, y (rows can index both), and the eras."""
+    """Return X without columns of eras, y, and the eras; make X and y indexable."""
     X, eras = take_era_column(X, eras)
     X, y = indexable(X, y)
     warn_of_row_order(eras, X)
@@ -218,8 +219,9 @@ def folds_of_eras(
     cv: Any, eras: EncodedEras, are_ordered: bool, *, gap: int = 0,
     horizon: Duration = 1, group: str = "new", tests_half: bool = False,
 ) -> Any:  # fmt: skip
-    """Return a splitter of codes of eras into `cv` (or 5) folds, or a list of folds of
-    rows. With `tests_half`, ordered folds test the last half (new groups: quarter).
+    """Return a splitter that makes `cv` (or 5) folds from codes of eras, or a list of
+    such folds of rows. With `tests_half`, folds of ordered eras test only the last half
+    of the eras, or the last quarter if they test new groups.
     """
     n_folds, n_eras = 5 if cv is None else int(cv), eras.labels.size
     if not are_ordered:
@@ -388,7 +390,7 @@ def take_attributes(
     estimator: BaseEstimator, model: BaseEstimator,
     names: Sequence[str] = ("n_features_in_", "feature_names_in_", "classes_"),
 ) -> None:  # fmt: skip
-    """Copy `names` from a fitted model to `estimator`; delete names the model lacks."""
+    """Copy attributes from a fitted model to `estimator`; delete those it lacks."""
     for name in names:
         vars(estimator).pop(name, None)
         if hasattr(model, name):

@@ -1,4 +1,4 @@
-"""scikit-learn's search with folds of whole eras, scores by era and a rule for them."""
+"""Give scikit-learn's search folds of whole eras, scores by era, and a new rule."""
 
 from collections.abc import Callable, Mapping
 from functools import partial
@@ -54,8 +54,8 @@ class SearchByEra(GridSearchCV):
     def _run_search(
         self, evaluate_candidates: Callable[..., Any], *, callback_ctx: Any = None
     ) -> None:
-        """Evaluate candidates; if `verbose` is 1, a few at a time, to show progress,
-        unless callbacks follow the search.
+        """Evaluate the candidates. If `verbose` is 1 and no callbacks follow the
+        search, evaluate a few at a time, so that progress can be printed.
         """
         if self.verbose != 1 or hasattr(self, "_skl_callbacks"):
             known = {} if callback_ctx is None else {"callback_ctx": callback_ctx}
@@ -222,7 +222,8 @@ class SearchByEra(GridSearchCV):
         self, refit: bool | str | Callable[..., Any], refit_metric: str, results: Any
     ) -> int:
         """Return the best candidate's index, by `refit` if callable, else by the rule.
-        Raise ValueError unless all folds score the plain model (for 'best', any).
+        Raise ValueError unless the plain model has a score in all folds or, with the
+        rule "best", some candidate has one in all folds.
         """
         if callable(refit):
             return super()._select_best_index(refit, refit_metric, results)

@@ -1,4 +1,4 @@
-"""Cross-validation that walks forward through eras, with a gap before each test."""
+"""Cross-validate by walking forward through eras, with a gap before each test."""
 
 from __future__ import annotations
 

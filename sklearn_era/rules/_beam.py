@@ -23,7 +23,7 @@ class Rule:
     last: Conjunction = frozenset()  # the one that *and* refines
 
     def refined(self, condition: BinsOfColumn, is_union: bool) -> "Rule":
-        """Return this rule and `condition`, joined by *or* if `is_union`, else by *and*."""
+        """Return this rule and `condition`, joined by *or* if `is_union`, or *and*."""
         if is_union:
             return Rule(self.others | {self.last}, frozenset([condition]))
         column, bins = condition
