@@ -253,7 +253,7 @@ class _AutoEra(TakesInEras, PredictsByEra, BaseEstimator):
         validate_data(self, columns.X, skip_check_array=True)  # its number and names
 
     def _columns_of(self, X: Table) -> Callable[[str], Any]:
-        """Return a function that returns X in the form that a member takes, by name."""
+        """Return a function that takes a member's name, and returns the member's X."""
         names = vars(self).get("_encoded") or []  # files of before have none
         more = X
         if names:

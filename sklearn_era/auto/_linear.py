@@ -90,7 +90,7 @@ class _Linear(BaseEstimator):
         return self
 
     def _staged(self, X: Table) -> Iterator[NDArray[np.float64]]:
-        """Yield the raw predictions by each penalty, the strongest penalty first."""
+        """Yield the raw predictions of each penalty's model, from strong to weak."""
         check_is_fitted(self)
         Z = np.column_stack(self._design(self._read(X)))
         for intercept, coefficient in zip(
@@ -110,7 +110,9 @@ class _Linear(BaseEstimator):
         return np.stack(terms, axis=1), as_matrix(columns)[0]
 
     def check(self) -> bool:
-        """Return whether coefficients have the shape of penalties, classes, columns."""
+        """Return whether the shapes of coefficients match the numbers of penalties,
+        classes and columns.
+        """
         widths = [
             len(x) if isinstance(x, list) else 1 + bool(x[2]) for x in self._codings
         ]

@@ -50,7 +50,7 @@ class PlainModelError(ValueError):
 
 
 class Rows(NamedTuple):
-    """The rows of a fit, with their eras twice: as they were passed, and encoded."""
+    """The rows of a fit. Eras are held twice: as they were passed, and encoded."""
 
     X: Any
     y: NDArray[Any]
@@ -351,7 +351,7 @@ def respond(
 
 def stages_of(model: BaseEstimator) -> list[int]:
     """Return the stages (numbers of trees or of penalties) after which a model may end;
-    [0] if it has no choice.
+    [0] if the model has only its end.
     """
     if isinstance(model, LinearRegressor | LinearClassifier):
         return list(range(1, len(model.penalties) + 1))

@@ -134,7 +134,7 @@ def package_of(model: BaseEstimator) -> str:
 
 
 def limits_of(plain: BaseEstimator) -> list[str]:
-    """Return the names of the constraints on columns that a model has for trees."""
+    """Return the names of a model's parameters that constrain trees by columns."""
     return [name for name in _LIMITS if getattr(plain, name) is not None]
 
 

@@ -72,8 +72,9 @@ class TakesInEras:
         Raises
         ------
         ValueError
-            If all eras were seen before; if a new era precedes the last known one in
-            order; or if new eras have no weight, or classes that the fit lacks.
+            If `y` or `eras` is missing, or `X` has no rows; if all eras were seen
+            before; if eras are ordered and a new era precedes the last known one; if
+            new eras have no weight; or if `y` has a class that the fit lacks.
         """
         check_is_fitted(self)
         if eras is None or y is None:

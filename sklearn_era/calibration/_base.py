@@ -1,4 +1,4 @@
-"""The base of conformal and calibrated models, which fits models without some eras."""
+"""The base of conformal and calibrated models: it fits models that leave eras out."""
 
 from dataclasses import MISSING
 from numbers import Integral
@@ -55,7 +55,7 @@ DOC = """{summary}
 
 
 def model_with(*methods: str) -> Any:
-    """Return the parameter for an inner model with ``fit`` and these methods."""
+    """Return a parameter whose value must be a model with ``fit`` and these methods."""
     return parameter(MISSING, [HasMethods(["fit", *methods])], kw_only=False)
 
 

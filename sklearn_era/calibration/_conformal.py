@@ -155,10 +155,10 @@ class _Conformal(OutOfEra):
     def _ask_models(
         self, X: Any, level: float, share: float | None, eras: Any
     ) -> tuple[Array, _Atoms, float, float]:
-        """Return each model's predictions, the `_Atoms` (each model's scores and summed
-        masses), the mass to cover, and the score up to which the scores of all models
-        together have this mass. With a `share` of eras, each era has one score, the
-        quantile of its scores at `level`.
+        """Return four results: each model's predictions; the `_Atoms` (each model's
+        scores and summed masses); the mass to cover; and the score up to which the
+        scores of all models together have this mass. With a `share` of eras, each era
+        has only one score, the quantile of the era's scores at `level`.
         """
         check_is_fitted(self)
         # The model of all rows has seen the last ones of ordered eras.
@@ -334,7 +334,7 @@ class EraConformalClassifier(ClassifierMixin, _Conformal):
         self, X: Any, level: float = 0.9, *, share_of_eras: float | None = None,
         eras: Any = None,
     ) -> NDArray[np.bool_]:  # fmt: skip
-        """Return, for each row of new eras, a set of classes to cover the true one.
+        """Return, for each row of new eras, a set of classes to cover the true class.
 
         Parameters
         ----------

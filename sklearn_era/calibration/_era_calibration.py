@@ -1,4 +1,4 @@
-"""Estimate the calibration in each era, from the era's rows alone and shrunken."""
+"""Estimate the calibration in each era, from its rows alone and with shrinkage."""
 
 from __future__ import annotations
 
@@ -69,9 +69,9 @@ def era_calibration(
     - the ratio of observed to expected events.
 
     The shrunken level and slope, as in :class:`EraCalibratedClassifier`, are estimated
-    from all eras together: the fewer rows an era has, the nearer they are to the mean.
-    The level is at the mean of z over all rows, so that it is not correlated with
-    slopes.
+    from all eras together: the fewer rows an era has, the nearer its level and slope
+    are to the mean. The level is at the mean of z over all rows, so that it is not
+    correlated with slopes.
 
     Parameters
     ----------

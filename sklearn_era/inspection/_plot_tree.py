@@ -32,8 +32,9 @@ def plot_tree(
     """Draw a tree of a booster or forest, with an arrow for each era under each split.
 
     Rows that meet a split's condition go to the left. An era's arrow points to the side
-    that predicts more in the era. Its length is the square root of the era's gain per
-    row, divided by the split's largest. More than 30 eras are drawn as a histogram.
+    that predicts more in the era. The arrow's length is the square root of the era's
+    gain per row, divided by the largest of the split. More than 30 eras are drawn as a
+    histogram.
 
     Parameters
     ----------

@@ -71,12 +71,12 @@ class ShapValues:
         Returns
         -------
         summary : Bunch
-            Within each era, the mean `mean_abs` of absolute values, and the mean `mean`
-            and standard deviation `std` of values, of shape (n_eras, n_features) or
-            (n_eras, n_features, n_classes). Over eras, each counting once, the standard
-            deviations of both means, `mean_abs_spread` and `mean_spread`, of shape
-            (n_features,) or (n_features, n_classes). Also `era_labels`, `feature_names`
-            and `output_names`.
+            `mean_abs`, `mean` and `std` are, within each era, the mean of absolute
+            values, the mean of values and their standard deviation, of shape (n_eras,
+            n_features) or (n_eras, n_features, n_classes). `mean_abs_spread` and
+            `mean_spread` are the standard deviations of `mean_abs` and `mean` over
+            eras, each counting once, of shape (n_features,) or (n_features, n_classes).
+            There are also `era_labels`, `feature_names` and `output_names`.
 
         Raises
         ------

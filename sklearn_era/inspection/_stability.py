@@ -57,18 +57,19 @@ def era_stability(
     is the slope of residuals on a score of the feature: each of ten quantiles, or each
     category, has a score. Scores are learnt from every other block of an era's rows,
     effects are measured in the blocks between, and vice versa. As neighbouring rows may
-    share noise, errors of independent rows [3]_ get a factor from effects of values
-    shifted along an era's rows.
+    share noise, errors for independent rows [3]_ are multiplied by a factor, which is
+    estimated from the effects of values shifted along an era's rows.
 
     A feature turns if effects of both signs are too large for chance [1]_. With Q the
     sum of squares of negative effects, each divided by its standard error, K the number
-    of effects up to one standard error, as larger ones do not matter [4]_, and Φ the
-    normal distribution function, the p-value of the hypothesis that all effects are at
-    least 0 is ::
+    of effects of at most one standard error, as larger effects are left out [4]_, and Φ
+    the normal distribution function, the p-value of the hypothesis that all effects are
+    at least 0 is ::
 
         p = sum_{h=1}^K Binomial(h; K, 1 / (2 Φ(1))) P(chi2_h > Q)
 
-    The feature's p-value is the larger of this one and that for effects of at most 0.
+    The feature's p-value is the larger of this one and the p-value of the hypothesis
+    that all effects are at most 0.
     Ordered eras are also tested in blocks of 2, 4 and so on neighbours, down to two
     blocks, as blocks may show effects that noise hides in single eras; the p-value is
     then the smallest one times the number of tests. Eras are taken for independent,

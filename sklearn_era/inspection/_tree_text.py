@@ -107,8 +107,9 @@ def export_text(
     """Return a tree of a booster or forest as text, with the agreement of eras.
 
     The format is that of :func:`sklearn.tree.export_text`, with categories and missing
-    values. A split has its number of rows and its gain, from the fit or from `X`. With
-    `X`, it also has the numbers of eras where the left or the right side predicts more.
+    values. A split has its number of rows and its gain, both from the fit or, if `X` is
+    given, from `X`. It then also has the number of eras in which the left side predicts
+    more, and the number in which the right side does.
 
     Parameters
     ----------

@@ -158,8 +158,8 @@ def find_turning(
     rng: np.random.RandomState,
 ) -> dict[str, Array]:  # fmt: skip
     """Return a dict: `effects` and their `errors`, of shape (n_eras, n_features), and
-    `p_value` and `n_merged` (the number of eras per block), of shape (n_features,). See
-    `turning_of`.
+    `p_value` and `n_merged` (the number of eras in a block of the test with the least
+    p-value), of shape (n_features,). See `turning_of`.
     """
     order = np.lexsort((measured.rows, eras.codes[measured.rows]))
     rows, n_eras = measured.rows[order], eras.labels.size
@@ -241,8 +241,9 @@ def turning_of(
 
 
 def _merge(sums: Array, starts: Codes) -> tuple[Array, Array]:
-    """Return effects of blocks of eras and their errors by White (1980), from `sums` of
-    `_measure`, of shape (..., 3, 2, n_eras), and the first era of each block.
+    """Return the effects of blocks of eras and their errors by White (1980). `sums` are
+    those of `_measure`, of shape (..., 3, 2, n_eras); `starts` has the first era of
+    each block.
     """
     of_blocks = np.add.reduceat(sums, starts, axis=-1)
     products, squares, noise = np.moveaxis(of_blocks, -3, 0)
@@ -299,7 +300,8 @@ def _centered(values: Array, rows: Rows, n_eras: int) -> Array:
 
 def _direction(rows: Rows, n_eras: int, n_bins: int) -> tuple[Array, Array]:
     """Return scores of bins, and the shape (residuals by bin) that eras share. Scores
-    are the leading singular vector of this shape and eras' own, scaled to equal noise.
+    are the leading singular vector of this shape and of eras' own shapes, all scaled to
+    equal noise.
     """
     cells = rows.codes * n_bins + rows.bins
     n = np.bincount(cells, rows.weights, n_eras * n_bins).reshape(n_eras, n_bins, 1)

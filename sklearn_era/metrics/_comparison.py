@@ -168,8 +168,9 @@ def compare_predictions(
     eras, metric :
         As in :func:`era_scores`, with a single metric and one column of eras.
     era_order : {'auto', 'ordered', 'unordered'}, default='auto'
-        Whether eras follow each other in the order of their labels. Numbers do by
-        'auto' (hospitals called 101, 102, ... need 'unordered'); names raise an error.
+        Whether eras follow each other in the order of their labels. With 'auto',
+        numbers do, so that hospitals called 101, 102, ... need 'unordered'; names raise
+        an error.
     sample_weight, greater_is_better, row_params :
         As in :func:`era_scores`.
     n_resamples, random_state :

@@ -169,9 +169,10 @@ class EraScores(Mapping[Any, Any]):
             One or several columns of `levels`, if eras have more. Eras are aggregated
             for each label, or combination of labels, in these columns.
         undefined : {"raise", "omit"} or float, default="raise"
-            For eras whose score is NaN or infinite: raise a `ValueError`, leave them
-            out with a warning, or take this number, which also replaces a Sharpe ratio
-            without spread and a NaN or infinity that a callable `aggregation` returns.
+            For eras whose score is NaN or infinite: "raise" raises a `ValueError`,
+            "omit" leaves these eras out with a warning, and a number is taken as their
+            score. The number also replaces a Sharpe ratio without spread, and a NaN or
+            infinity that a callable `aggregation` returns.
 
         Returns
         -------
@@ -182,10 +183,11 @@ class EraScores(Mapping[Any, Any]):
         Raises
         ------
         ValueError
-            If scores are undefined, and `undefined` is "raise" or leaves no era; a
-            callable returns no number; `aggregation` depends on whether greater is
-            better, which is not known; errors are aggregated by "sharpe" or
-            "max_drawdown"; a drawdown is over several columns; or `by` is unknown.
+            If scores are undefined, and `undefined` is "raise" or leaves no era; if a
+            callable returns no number; if `aggregation` depends on whether greater is
+            better, which is not known; if errors are aggregated by "sharpe" or
+            "max_drawdown"; if a drawdown is over several columns; or if `by` has an
+            unknown column, or all columns.
         """
         names = by if isinstance(by, list) else [] if by is None else [by]
         others = {name: x for name, x in self.levels.items() if name not in names}

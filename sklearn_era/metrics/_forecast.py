@@ -45,7 +45,7 @@ class EraScoreForecast(BaseEstimator):
 
         s_j = m + e_j + d_j,    e ~ N(0, T^2 K),    d_j ~ N(0, se_j^2),
 
-    with the mean m, the spread T of eras, and sampling errors se_j, by finitely many
+    with the mean m, the spread T of eras, and the sampling errors se_j of finitely many
     rows. Forecasts average over the confidence distribution of T (Viechtbauer 2007;
     Nagashima, Noma, Furukawa 2019). With M scores of equal errors, or of none, an
     interval is ``mean(s) ± t_{M-1} std(s) sqrt(1 + 1 / M)``.
@@ -65,8 +65,8 @@ class EraScoreForecast(BaseEstimator):
     era. Eras may have a slope or resemble their neighbours, as above; groups and
     residuals are independent. Henderson's equations with groups absorbed (1953) give
     the restricted likelihoods (Patterson, Thompson 1971). The prior of variances
-    matches the probability of the sum of the variances of new effects (Peers 1965), as
-    for independent mean squares; intervals and means average over all variances.
+    matches probabilities of the sum of new effects' variances (Peers 1965), as for
+    independent mean squares; intervals and means average over all variances.
 
     Parameters
     ----------
@@ -92,7 +92,7 @@ class EraScoreForecast(BaseEstimator):
         The expected score of the next era.
     spread_ : float
         T, the standard deviation between eras, without sampling errors: the median of
-        its distribution, in units of the score at `mean_`. By groups and eras,
+        its distribution, in units of the score at `mean_`. For groups and eras, it is
         ``sqrt(A^2 + B^2 + E^2)``.
     sampling_error_ : float
         The root mean square of `standard_errors`; 0 where there are none.
@@ -140,7 +140,7 @@ class EraScoreForecast(BaseEstimator):
         ----------
         scores : EraScores, fitted search or AutoEra, or array-like of shape (n_eras,) \
 or (n_candidates, n_eras)
-            Scores of one metric in eras that the model had not seen; NaN are left out.
+            Scores of one metric in eras the model had not seen; NaN scores are dropped.
             In a table of candidates, the one with the best mean was chosen. Without era
             j, another might be chosen, with a lower score in j: `optimism_` is the mean
             of these differences over all j. It is not known, and 0, for an ``AutoEra``.
@@ -291,8 +291,8 @@ or (n_candidates, n_eras)
             Whether the interval is for the next era's score, or for the mean of all
             possible eras by the same model.
         horizon, standard_error : int, default=1, and float, default=None
-            The new era's place after the last one, if eras follow each other; and the
-            sampling error of the new score, by default `sampling_error_`.
+            By how many eras the new era follows the last one, if eras have an order;
+            and the sampling error of the new score, by default `sampling_error_`.
         group : object, default=None
             The label of a known group, for scores by groups and eras; None is a group
             that is new.
@@ -346,8 +346,9 @@ or (n_candidates, n_eras)
         Returns
         -------
         table : pandas.DataFrame
-            By label: `score`, `standard_error`, and, for one column of labels, `weight`
-            and `shrunken` of `pooled_`; `n_samples`, if :class:`EraScores` were given.
+            Indexed by label: `score`, `standard_error`; for one column of labels, also
+            `weight` and `shrunken` of `pooled_`; and `n_samples`, if :class:`EraScores`
+            were given.
         """
         check_is_fitted(self)
         pandas = import_optional("pandas", extra="cli")

@@ -41,8 +41,8 @@ def _root_of(losses: Callable[..., Array]) -> Callable[..., Linearized]:
 def _share_explained(
     y: Any, p: Any, weights: Array, *, is_centered: bool = False
 ) -> Linearized:
-    """Return R², linearized by the delta method. If `is_centered`, the mean of
-    residuals is subtracted, for the explained variance.
+    """Return R², linearized by the delta method. If `is_centered`, subtract the mean of
+    residuals first, which makes it the explained variance.
     """
     y, p = (np.asarray(x, np.float64).reshape(weights.size, -1) for x in (y, p))
     found = []

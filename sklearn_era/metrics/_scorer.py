@@ -1,4 +1,4 @@
-"""Scorers that receive the eras of the rows to score."""
+"""Make scorers that receive the eras of the rows to score."""
 
 from __future__ import annotations
 

@@ -225,7 +225,9 @@ class AnyEras:
         return float(np.interp(0.5, shares, spreads[order]))
 
     def predict(self, place: float, error: float) -> Mixture:
-        """Return the distribution of the score at a place, measured with an error."""
+        """Return the distribution of the score in the era at `place`, measured with a
+        sampling error.
+        """
         return self._mixture([model.predict(place, error) for model in self.models])
 
     def mean(self) -> Mixture:

@@ -53,8 +53,8 @@ def sampling_error(
     rows: Rows, metric: Metric, params: Any, n_resamples: int, random_state: Any
 ) -> Any:
     """Return the standard error of a score or, for two predictions, of the second score
-    minus the first. Return NaN if there are too few rows, if a score is not finite, or
-    if all rows of a single score are alike. If a score is not a number, return it.
+    minus the first. Return NaN if there are too few rows, if a score is not finite, or,
+    for one prediction, if all rows score alike. If a score is not a number, return it.
     """
     if rows.weights is not None:  # rows of weight 0 are none
         rows = rows.take(np.flatnonzero(rows.weights))

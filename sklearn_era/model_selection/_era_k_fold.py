@@ -1,4 +1,4 @@
-"""Folds of the rows of each era."""
+"""Make folds of the rows of each era."""
 
 from __future__ import annotations
 

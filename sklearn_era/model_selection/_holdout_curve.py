@@ -1,4 +1,4 @@
-"""Draw scores in test eras over a parameter, or over the oldest training era."""
+"""Compute and draw scores in test eras, over a parameter or the oldest training era."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def holdout_curve(
     k = 1, 2, ...: the *reverse learning curve* of [1]_, section 6.1.3, which falls
     where old eras mislead the model. With `param_name`, models with different values of
     this parameter are trained on all other eras. For example, ``min_samples_per_era``
-    trades scores in training for later scores (6.1.6, 6.1.7).
+    trades scores in training eras for scores in later eras (6.1.6, 6.1.7).
 
     Parameters
     ----------
@@ -63,7 +63,8 @@ def holdout_curve(
     eras : array-like of shape (n_samples,) or str
         Era of each row, or the name of the column of eras in a data frame.
     test_eras : array-like of shape (n_test_eras,)
-        Labels of the eras to score; the last ones for a reverse learning curve.
+        Labels of the eras to score, which must be the last eras for a reverse learning
+        curve.
     param_name : str, default=None
         The parameter to vary; None varies the number of eras to train on.
     param_range : array-like of shape (n_points,), default=None
@@ -89,8 +90,8 @@ def holdout_curve(
     ------
     ValueError
         If `test_eras` are unknown, leave no era to train on, or are not the last eras
-        for a reverse learning curve; or if `param_range` is missing with a
-        `param_name`, or has values that are not numbers of eras without one.
+        for a reverse learning curve; if `param_name` is given but `param_range` is not;
+        or if neither is a `param_name` given nor are the values numbers of eras.
 
     Warns
     -----
@@ -236,7 +237,9 @@ class HoldoutCurveDisplay(ValidationCurveDisplay):
         return display.plot(ax, score_type=score_type)
 
     def _plot_curve(self, x_data: Any, **options: Any) -> None:
-        """Draw the curve, without scores that are NaN."""
+        """Draw the curve, without scores that are NaN. Raise ValueError if test scores
+        are drawn and all of them are NaN.
+        """
         given = self.train_scores, self.test_scores
         if options.get("score_type") != "train" and np.isnan(given[1]).all():
             raise ValueError(

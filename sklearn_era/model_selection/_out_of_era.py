@@ -88,7 +88,7 @@ def name_in_fit(
 
 
 def no_weights(estimator: BaseEstimator, remedy: str) -> str:
-    """Return an error's sentence: a fit takes no weights, or does not request any."""
+    """Return a sentence for an error: that a fit takes no weights, or requests none."""
     who = f"the fit of {type(estimator).__name__}"
     if name_in_fit(estimator, "sample_weight", needs_request=False) is None:
         return f"{who} takes no weights; {remedy}."
@@ -117,7 +117,7 @@ def fit_arguments(
 
 
 def with_order(estimator: BaseEstimator, era_order: EraOrder) -> Any:
-    """Return a copy in which `era_order` replaces each one that is "auto" or a pair."""
+    """Return a copy whose orders of eras that are "auto" or a pair become `era_order`."""
     known = clone(estimator)
     names = [
         name
@@ -273,8 +273,8 @@ def split_eras(
     groups: Any = None, rows: NDArray[np.intp] | None = None, **folds: Any,
 ) -> list[Any]:  # fmt: skip
     """Return a list of folds, by the splitter `cv` or, if it is a number or None, by
-    `folds_of_eras` with the keywords `folds`. Folds have only the given `rows`, of eras
-    with weight; a splitter's fold that tests none of these rows is left out.
+    `folds_of_eras` with the keywords `folds`. Folds have only the given `rows`, whose
+    eras have weight; a splitter's fold that tests none of these rows is left out.
     """
     if rows is None:
         rows = np.arange(eras.codes.size)

@@ -1,4 +1,4 @@
-"""A search for parameters by scores in eras that the model has not seen."""
+"""Search for parameters by scores in eras that the model has not seen."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A figure of the candidates of a search by eras."""
+"""Draw the candidates of a search by eras."""
 
 from __future__ import annotations
 

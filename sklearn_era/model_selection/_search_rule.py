@@ -69,8 +69,9 @@ def mean_over_folds(scores: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def _error_of_folds(differences: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return the standard error of a mean of terms that depend on each other only
-    within folds (for folds of equal size, of the mean of fold means); NaN for one fold.
+    """Return the standard error of the mean of all differences, which may depend on
+    each other within folds. For folds of equal size, this is the error of the mean of
+    fold means. It is NaN for a single fold.
     """
     is_known = np.isfinite(differences)
     n_known = np.maximum(is_known.sum(axis=(-2, -1)), 1)

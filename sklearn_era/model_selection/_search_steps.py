@@ -188,7 +188,7 @@ class SearchByEra(GridSearchCV):
         return scorer
 
     def _with_plain(self) -> Any:
-        """Return the grid, with the plain model (the estimator's values) put first."""
+        """Return the grid with the plain model first: the estimator's own values."""
         grid = self.param_grid
         grids = [grid] if isinstance(grid, Mapping) else list(grid)
         own, tried = self.estimator.get_params(), set().union(*grids)
@@ -248,7 +248,7 @@ class SearchByEra(GridSearchCV):
         return best_index(results, self.choose_by)
 
     def _lacks(self, codes: NDArray[Any]) -> str:
-        """Return a clause for an error: the classes that some of these eras lack."""
+        """Return a clause for an error message: the classes that some eras lack."""
         if not is_classifier(self.estimator):
             return ""
         targets, eras = np.asarray(self._targets), self._eras.codes

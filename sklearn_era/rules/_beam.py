@@ -23,7 +23,7 @@ class Rule:
     last: Conjunction = frozenset()  # the one that *and* refines
 
     def refined(self, condition: BinsOfColumn, is_union: bool) -> "Rule":
-        """Return this rule and `condition`, joined by *or* if `is_union`, or *and*."""
+        """Return the rule joined with `condition`, by *or* if `is_union`, or *and*."""
         if is_union:
             return Rule(self.others | {self.last}, frozenset([condition]))
         column, bins = condition
@@ -33,7 +33,7 @@ class Rule:
 
     @property
     def conjunctions(self) -> frozenset[Conjunction]:
-        """Return all conjunctions; rules with the same ones cover the same rows."""
+        """Return all conjunctions; rules with equal conjunctions cover equal rows."""
         return self.others | {self.last}
 
     @property

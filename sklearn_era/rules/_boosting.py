@@ -14,7 +14,7 @@ from ._refinements import newton_step
 def quality_scales(
     quality: str, m: float, positive: float, negative: float
 ) -> tuple[bool, float, float]:
-    """Return the arguments of a counter's `start_round` that depend on `quality`."""
+    """Return the arguments of `RefinementCounter.start_round` that define `quality`."""
     if quality == "youden":
         return True, positive, negative
     if quality == "laplace":

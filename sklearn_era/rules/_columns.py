@@ -31,7 +31,7 @@ class Conditions:
     missing_bin: int
 
     def bins(self, condition: int) -> BinsOfColumn:
-        """Return a condition's column, and its bins as the bits of a number."""
+        """Return a condition's column, and the bins it accepts as bits of a number."""
         bins = (2 << int(self.upper[condition])) - (1 << int(self.lower[condition]))
         if self.is_complement[condition]:
             bins ^= (2 << self.missing_bin) - 1

@@ -155,7 +155,8 @@ class RulePredictionMixin(BaseEstimator):
             text, class_label : ndarray of shape (n_rules,)
                 The text of each rule, and its class; of two classes, the second.
             coefficient, coverage : ndarray of shape (n_rules,)
-                In log-odds; and the share of all rows that the rule covers.
+                The coefficient in log-odds; and the share of all rows that the rule
+                covers.
             tpr, fpr : ndarray of shape (n_rules,)
                 The share of the class's rows, and of all other rows, that the rule
                 covers; NaN if there are no such rows.
