@@ -370,7 +370,7 @@ def _ratios(
 
 
 def _mutual_information(bins: NDArray[Any], classes: NDArray[Any]) -> float:
-    """Return mutual information in nats, less the Miller-Madow bias, but 0 or more."""
+    """Return the mutual information in nats minus the Miller-Madow bias, at least 0."""
     n_classes = int(classes.max()) + 1
     counts = np.bincount(bins.astype(np.intp) * n_classes + classes)
     counts.resize(int(bins.max()) + 1, n_classes)

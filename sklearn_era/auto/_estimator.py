@@ -235,7 +235,7 @@ class _AutoEra(TakesInEras, PredictsByEra, BaseEstimator):
     def _fit_members(
         self, models: dict[str, Any], columns: Columns, rows: Rows
     ) -> None:
-        """Fit members, each to all rows of its columns; set `members_`, `encoder_`."""
+        """Fit each member to all rows of its columns; set `members_` and `encoder_`."""
         self._encoded = [*filter(columns.is_encoded, models)]
         y, eras, weights = rows.y, rows.eras, rows.sample_weight
         self.encoder_: Any = None

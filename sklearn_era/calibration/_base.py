@@ -45,12 +45,12 @@ DOC = """{summary}
     Attributes
     ----------
     estimator_, estimators_ : object, list of object
-        The model of all rows, and the models of the folds.
+        The model fitted to all rows, and the models fitted in the folds.
     era_labels_, era_order_ : ndarray of shape (n_eras_left_out,), str
         The eras left out, and how eras were taken: 'ordered' or 'unordered'.
 {attributes}
     classes_, n_features_in_, feature_names_in_ :
-        Those of the estimator.
+        As in the model `estimator_`.
 {rest}"""
 
 

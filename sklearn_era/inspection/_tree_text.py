@@ -84,7 +84,7 @@ def describe_tree(
 def _sides(
     name: str, node: Any, threshold: str, categories: tuple[Any, ...] | None
 ) -> tuple[str, str]:
-    """Return in words which rows a split sends to the left, and which to the right."""
+    """Return the conditions, as texts, of rows that a split sends left, and right."""
     missing, known = f"{name} is missing", f"{name} is not missing"
     if categories == ():
         return missing, known

@@ -83,8 +83,8 @@ def measure_features(
     sample_weight: Any, n_repeats: int, **folds_and_name: Any,
 ) -> Bunch:  # fmt: skip
     """Return a Bunch: `importances` of shape (n_features, n_folds, n_eras); `rows`, the
-    indices of rows left out; their `residuals` without each feature, of shape
-    (n_features, n_rows, n_outputs); and `weights` of all rows.
+    indices of rows left out; the `residuals` of these rows from predictions without
+    each feature, of shape (n_features, n_rows, n_outputs); and `weights` of all rows.
     """
     # Targets are numbers, or rows of 0 and 1.
     targets, classes = y[:, np.newaxis], None
@@ -109,8 +109,8 @@ def _measure_fold(
     eras: EncodedEras, n_repeats: int, model: BaseEstimator, train: Codes, test: Codes,
     seed: int,
 ) -> tuple[Array, Array]:  # fmt: skip
-    """Return importances (rises of the loss) by feature and era, and residuals of
-    predictions made without each feature.
+    """Return importances (rises of the loss) by feature and era, and the residuals of
+    the rows `test` from predictions without each feature.
     """
     rng = np.random.default_rng(seed)
     rows, target = _safe_indexing(X, test), targets[test]
@@ -212,8 +212,9 @@ def make_design(
 def turning_of(
     rows: Rows, n_eras: int, design: Design
 ) -> tuple[Array, Array, float, int]:
-    """Return a feature's effects by era, positive with the pooled effect's sign; their
-    errors; the p-value of the hypothesis of one sign; and the number of eras per block.
+    """Return four results: a feature's effects by era, positive if they have the pooled
+    effect's sign; their errors; the p-value of the hypothesis that all effects have one
+    sign; and the number of eras in a block of the test with the least p-value.
     """
     rows = rows.take(design.is_used)
     if not rows.codes.size:
@@ -283,7 +284,7 @@ def _measure(
     rows: Rows, scores: tuple[Array, Array], n_eras: int, is_second: NDArray[np.bool_]
 ) -> tuple[Array, Array]:
     """Return the sums of `_slopes` by era, for each half of the rows, and the residuals
-    from the slopes.
+    that are left after the slopes.
     """
     left, sums = np.empty_like(rows.residuals), []
     for of_half, half in zip(scores, (~is_second, is_second), strict=True):
@@ -293,7 +294,7 @@ def _measure(
 
 
 def _centered(values: Array, rows: Rows, n_eras: int) -> Array:
-    """Return values less the weighted mean of their era."""
+    """Return the values of rows minus the weighted mean of each row's era."""
     means = era_means(rows.codes, rows.weights, values.T, n_eras)
     return values - np.nan_to_num(means.T)[rows.codes]
 
@@ -324,8 +325,9 @@ def _direction(rows: Rows, n_eras: int, n_bins: int) -> tuple[Array, Array]:
 
 
 def _slopes(scores: Array, rows: Rows, n_eras: int) -> tuple[Array, Array]:
-    """Return sums by era (of residuals times scores, of squared scores, and of noise),
-    whose ratios are slopes and variances; and the residuals from the slopes.
+    """Return sums by era, whose ratios are slopes and variances: the sums of residuals
+    times scores, of squared scores, and of noise. Also return the residuals that are
+    left after the slopes.
     """
 
     def of_eras(values: Array) -> Array:

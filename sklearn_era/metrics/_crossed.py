@@ -49,7 +49,9 @@ class Equations(NamedTuple):
 
 
 class Variances(NamedTuple):
-    """Variances to integrate over: one of rows, one of residuals, many of columns."""
+    """Points of a grid over variances, which share the variances of rows and residuals
+    and differ in the variance of columns.
+    """
 
     relation: int  # of columns, its number: see `CrossedEras`
     row: float
@@ -187,8 +189,9 @@ class CrossedEras:
         return Equations(information.clip(0), basis, products, gram, determinant)
 
     def _likelihoods(self, equations: Equations, columns: Array) -> Array:
-        """Return, for each variance in `columns`, the log of the restricted likelihood
-        (Patterson, Thompson 1971), and the weighted sum of squared residuals.
+        """Return, for each variance of columns in `columns`, the log of the restricted
+        likelihood (Patterson, Thompson 1971), and the residuals' weighted sum of
+        squares.
         """
         _, grams, determinants = equations.at(columns)
         precision, n = grams[:, 0, 0], self._n - 1

@@ -235,7 +235,7 @@ or (n_candidates, n_eras)
         return self._link(values), errors * self._link.slope(values)
 
     def _describe(self, model: Any, n_eras: int) -> "EraScoreForecast":
-        """Store the model and its forecast of the next era; return self."""
+        """Set attributes by the model, and by its forecast of the next era."""
         self._model, self._n_eras = model, n_eras
         self.related_ = float(1 - model.weights[0])
         ahead = model.predict(float(n_eras), 0.0)

@@ -19,7 +19,9 @@ Array = NDArray[np.float64]
 
 
 def read_pairs(scores: Any, eras: Any, order: Any) -> tuple[Array, EraAxes] | None:
-    """Return scores and their `EraAxes`; None unless eras have two columns."""
+    """Return the scores and the `EraAxes` of their pairs (group, era) if eras have two
+    columns; else return None.
+    """
     found = scores
     if isinstance(scores, EraScores):
         found, eras = scores.scores, scores.levels if eras is None else eras

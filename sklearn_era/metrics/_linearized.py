@@ -20,7 +20,9 @@ _LARGEST_GAP = 1e-5  # between a closed form and its metric, relative
 
 
 def mean_of_rows(values: Array, weights: Array) -> Linearized:
-    """Return a weighted mean, linearized: the mean, and how far each row moves it."""
+    """Return a weighted mean, and each row's contribution: by how much the row moves
+    the mean. The squares of contributions sum up to the variance of the mean.
+    """
     shares, n = weights / weights.sum(), values.size
     mean = float(shares @ values)
     return mean, np.sqrt(n / (n - 1) if n > 1 else np.nan) * shares * (values - mean)
@@ -124,8 +126,8 @@ def _deviances(y: Any, p: Any, *, power: float = 0) -> Array:
 
 
 def _losses_of(metric: Metric) -> Callable[..., Array]:
-    """Return a function that computes the metric of each row by itself, by passing rows
-    to the metric as outputs.
+    """Return a function that computes the metric of each row by itself. It passes rows
+    to the metric as if they were outputs of a single row.
     """
 
     def losses(y: Any, p: Any, **params: Any) -> Array:

@@ -59,7 +59,7 @@ def check_metric(metric: Any) -> None:
 
 
 def parameters_of(metric: Metric) -> list[inspect.Parameter]:
-    """Return a metric's parameters; y_true and y_pred if it has no signature."""
+    """Return a metric's parameters, or y_true and y_pred if it has no signature."""
     try:
         return list(inspect.signature(metric).parameters.values())
     except (TypeError, ValueError):
@@ -68,7 +68,7 @@ def parameters_of(metric: Metric) -> list[inspect.Parameter]:
 
 
 def metric_name(metric: Any) -> str:
-    """Return the name of a function, of a partial's function, or a callable's repr."""
+    """Return the name of a function or of a partial's function, else the repr."""
     if isinstance(metric, partial):
         return metric_name(metric.func)
     return getattr(metric, "__name__", None) or repr(metric)

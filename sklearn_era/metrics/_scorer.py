@@ -107,7 +107,9 @@ list/tuple of such str, default="predict"
 
 @dataclass(frozen=True)
 class _EraMetric:
-    """A metric computed by era and aggregated, with a parameter `eras` added."""
+    """A metric with an additional parameter `eras`: it is the aggregate of the scores
+    of all eras.
+    """
 
     metric: Metric
     eras: str | None  # a column of X

@@ -19,7 +19,7 @@ from ._metric import Metric, check_metric, is_number, metric_name, take_by_row
 
 
 class Rows(NamedTuple):
-    """Rows to score, with predictions by one model or, to compare, by two."""
+    """Rows to score, with the predictions of one model, or of two to be compared."""
 
     y: Any
     predictions: list[Any]

@@ -117,7 +117,7 @@ def fit_arguments(
 
 
 def with_order(estimator: BaseEstimator, era_order: EraOrder) -> Any:
-    """Return a copy whose orders of eras that are "auto" or a pair become `era_order`."""
+    """Return a copy in which `era_order` replaces values that are "auto" or a pair."""
     known = clone(estimator)
     names = [
         name
@@ -131,7 +131,7 @@ def with_order(estimator: BaseEstimator, era_order: EraOrder) -> Any:
 
 @contextmanager
 def quiet_folds(n_jobs: int | None) -> Iterator[list[Any]]:
-    """Hide warnings on folds; yield a list that collects columns without a value."""
+    """Hide warnings on folds; yield a list, which gets the columns without a value."""
     with no_value_noted() as empty:
         for message in _IGNORED:
             warnings.filterwarnings("ignore", message=message)
@@ -144,15 +144,15 @@ def quiet_folds(n_jobs: int | None) -> Iterator[list[Any]]:
 def folds_warned_once(
     n_jobs: int | None, rows: str = "rows that some fold trains on"
 ) -> Iterator[None]:
-    """Hide warnings on folds, and warn once of columns without a value in `rows`."""
+    """Hide warnings on folds; at the end, warn of columns without a value in `rows`."""
     with quiet_folds(n_jobs) as empty:
         yield
     warn_of_no_value(empty, rows)
 
 
 def check_target(y: ArrayLike, X: Table, estimator: Any = None) -> None:
-    """Raise ValueError if the target is missing, or has another length than X, missing
-    values or, for a regressor, values that are no numbers; or if X is a lazy frame.
+    """Raise ValueError if X is a lazy frame; if y is None, differs from X in length, or
+    has missing values; or, for a regressor, if y has values that are not numbers.
     """
     check_collected(X)
     if y is None:
@@ -302,8 +302,8 @@ def split_eras(
 
 
 def groups_for(cv: Folds, eras: EncodedEras, groups: ArrayLike | None) -> Any:
-    """Return the groups to pass to the splitter `cv`: as given or, for an `EraSplit`,
-    labels of eras, as several columns if eras have them.
+    """Return the groups to pass to the splitter `cv`: `groups` or, for an `EraSplit`,
+    the labels of eras, which are several columns if eras have several.
     """
     if not isinstance(cv, EraSplit):
         return groups
@@ -321,7 +321,8 @@ def fit_rows(
     model: BaseEstimator, X: Table, y: ArrayLike, params: dict[str, Any],
     rows: NDArray[Any] | None = None, follower: Any = None,
 ) -> Any:  # fmt: skip
-    """Return a copy of a model, fitted to `rows` (by default all) with their `params`.
+    """Return a copy of a model, fitted to `rows` (by default all). The arguments
+    `params` of the fit are for all rows; those with a value per row are cut to `rows`.
     A `follower` is called before and after each of a booster's iterations.
     """
     params = rows_of_params(X, params, indices=rows)
@@ -365,7 +366,7 @@ def _fit_fold(
 
 
 def names_of(folds: Sequence[Any], eras: EncodedEras) -> list[str]:
-    """Return a text for each fold: its number, eras to train on and eras to test."""
+    """Return a text for each fold: its number, its training eras and its test eras."""
     texts = [[listed(eras.take(x).labels) for x in fold] for fold in folds]
     return [
         f"fold {number} of {len(folds)}, to eras {train} (tests {test})"

@@ -218,7 +218,7 @@ def asks_for_eras(scorer: Callable[..., Any]) -> bool:
 
 
 class _ScorerOfClasses(_Scorer):
-    """A scorer of probabilities that also works if the model or rows lack classes."""
+    """A scorer of probabilities that also works if model or rows lack some classes."""
 
     def _score(
         self, method_caller: Any, estimator: BaseEstimator, X: Table, y_true: ArrayLike,
@@ -279,7 +279,8 @@ def tabulate(
     scores: Sequence[Any], n_folds: int
 ) -> tuple[NDArray[np.float64], NDArray[np.integer]]:
     """Return a table of scores, of shape (n_candidates, n_folds, n_eras), and the codes
-    of its eras. A failed fit has the score for failures in each era of its fold.
+    of its eras. If a fit failed, its `error_score` is the score in each era that the
+    fold tests.
     """
     known = [score for score in scores if isinstance(score, EraMean)]
     codes = np.unique(np.concatenate([[], *(x.codes for x in known)])).astype(np.intp)

@@ -89,7 +89,7 @@ class SearchByEra(GridSearchCV):
             self.verbose = verbose
 
     def _check_eras(self, eras: Any, X: Any) -> Any:
-        """Return checked labels of eras; set `era_order_`, and the encoded `_eras`."""
+        """Return each row's era label; set `era_order_` and `_eras`, labels encoded."""
         name = "EraSearchCV"
         labels, encoded, is_ordered = read_known(eras, X, self.era_order, name)
         self._eras = encoded
@@ -110,8 +110,8 @@ class SearchByEra(GridSearchCV):
         return self.cv is None or isinstance(self.cv, Integral)
 
     def _get_routed_params_for_fit(self, params: dict[str, Any]) -> Any:
-        """Return arguments of fits, splitter and scorer, with eras added where they are
-        taken; set `cv` to a list of folds of eras if it is a number or None.
+        """Return the arguments of fits, splitter and scorer, with eras added for those
+        that take eras. If `cv` is a number or None, set it to a list of folds of eras.
         """
         eras, is_routed = params["eras"], _routing_enabled()
         weights = params.get("sample_weight")
@@ -197,7 +197,7 @@ class SearchByEra(GridSearchCV):
     def _format_results(
         self, candidate_params: Any, n_splits: int, out: Any, more_results: Any = None
     ) -> dict[str, Any]:
-        """Return `cv_results_` with columns for the rule; set `era_scores_`."""
+        """Return `cv_results_` with the columns of the rule; set `era_scores_`."""
         self._so_far = candidate_params, out
         results = super()._format_results(candidate_params, n_splits, out, more_results)
         scores = [fit["test_scores"] for fit in out]

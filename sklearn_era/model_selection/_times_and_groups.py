@@ -296,7 +296,7 @@ class EraSplit(BaseCrossValidator):
         return [np.unique(groups.codes[test]) for _, test in folds]
 
     def _blocks(self, eras: EncodedEras) -> list[tuple[range, range]]:
-        """Return for each block two ranges of eras: to train on, and to test."""
+        """Return for each block a range of eras to train on, and a range to test."""
         n_eras, given = eras.labels.size, {name: getattr(self, name) for name in _SIZES}
         timed = [x for x, size in given.items() if isinstance(size, _TIMES)]
         times = instants_of(eras.labels, timed[0]) if timed else []
@@ -344,7 +344,9 @@ def steps_of(horizon: Any, labels: Labels, name: str = "horizon") -> int:
 
 
 def _length_of(size: Any, name: str) -> int:
-    """Return a number of eras as it is, or a duration in nanoseconds; check both."""
+    """Return a number of eras as it is, or a duration in nanoseconds. Raise ValueError
+    if a duration cannot be read, is negative, or is 0 and `name` is no gap or purge.
+    """
     if not isinstance(size, _TIMES):
         return int(size)
     length = -1

@@ -17,7 +17,7 @@ Conjunction = frozenset[BinsOfColumn]
 
 @dataclass(frozen=True)
 class Rule:
-    """Conjunctions of conditions, joined by *or*; an empty rule covers all rows."""
+    """Conjunctions of conditions, joined by *or*. An empty rule covers all rows."""
 
     others: frozenset[Conjunction] = frozenset()
     last: Conjunction = frozenset()  # the one that *and* refines
@@ -38,7 +38,7 @@ class Rule:
 
     @property
     def columns(self) -> list[int]:
-        """Return the columns that have a condition, ascending."""
+        """Return the indices of columns that have a condition, in ascending order."""
         return sorted({column for part in self.conjunctions for column, _ in part})
 
     def covers(self, X_binned: NDArray[np.uint8]) -> NDArray[np.bool_]:
@@ -58,7 +58,7 @@ def covered_by_any(
 
 @dataclass(frozen=True)
 class Round:
-    """Inputs of the search of one round: targets, weights and penalties."""
+    """The inputs of the search in one round: targets, weights and penalties."""
 
     weights: NDArray[np.float64]  # sample weight times |residual|, with the same sum
     is_positive: NDArray[np.uint8]  # of the class

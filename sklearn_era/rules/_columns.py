@@ -21,7 +21,7 @@ BinsOfColumn = tuple[int, int]
 
 @dataclass(frozen=True)
 class Conditions:
-    """All possible conditions, numbered by column."""
+    """All possible conditions, numbered column by column."""
 
     first: NDArray[np.int32]  # column j has first[j] to first[j + 1] - 1
     column: NDArray[np.int32]

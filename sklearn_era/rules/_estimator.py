@@ -223,7 +223,9 @@ class RuleEnsembleClassifier(
         return X_binned
 
     def _group_labels(self, X: Any, eras: Eras, groups: Any) -> NDArray[Any] | None:
-        """Return rows' groups for the variance term; None if there is no penalty."""
+        """Return the rows' groups for the variance term; None if there is no penalty.
+        Raise ValueError if there is a penalty, and neither groups nor eras are given.
+        """
         if groups is not None:
             groups = check_eras(groups, X, name="groups")
         if self.variance_penalty == 0:

@@ -32,7 +32,7 @@ from ._columns import INFINITE
 
 @dataclass(frozen=True)
 class WeightedRule:
-    """A rule for a class, with a weight: the sum of the rule's steps."""
+    """A rule for a class, with a coefficient: the sum of the rule's steps."""
 
     rule: Rule
     text: str

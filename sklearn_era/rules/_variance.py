@@ -52,7 +52,7 @@ class VarianceTerm:
     def sums(
         self, values: NDArray[np.float64], rows: slice | NDArray[Any] = slice(None)
     ) -> NDArray[np.float64]:
-        """Return, by group, the sum of each column of `values` over some rows."""
+        """Return the sum of each column of `values` over `rows`, for each group."""
         groups, n_groups = self.groups[rows], self.is_positive.size
         sums = [np.bincount(groups, column[rows], n_groups) for column in values.T]
         return np.stack(sums, axis=1)
@@ -86,7 +86,9 @@ class VarianceTerm:
         self, covered: NDArray[np.bool_], moments: NDArray[np.float64],
         curvatures: NDArray[np.float64], rates: dict[str, float],
     ) -> float:  # fmt: skip
-        """Return the value of the term for probabilities, after a rule is added."""
+        """Return the term's value for probabilities after adding a rule that covers the
+        rows `covered`.
+        """
         scores, weight, residuals = moments.T
         steps = [
             newton_step(residuals[rows].sum(), curvatures[rows].sum(), **rates)
