@@ -49,14 +49,15 @@ def invariant_features(
 
     The *c-component* of a feature is the set of variables connected with it by hidden
     common causes. By theorem 1 of [1]_, a feature is invariant if its c-component has
-    no manipulable variable, or neither the target nor its descendants. Features that
-    the target reaches through a manipulable variable are variant (below the theorem).
+    no manipulable variable, or has neither the target nor a descendant of the target.
+    By the text below the theorem, features that the target reaches through a
+    manipulable variable are variant.
 
     Parameters
     ----------
     graph : networkx.DiGraph
-        The causal graph, a DAG with an edge from each variable to each that it affects.
-        It is not modified.
+        The causal graph, a DAG with an edge from each variable to each variable that it
+        affects. The graph is not modified.
     target : hashable
         The node of the target Y.
     manipulable : collection of nodes
@@ -88,7 +89,8 @@ def invariant_features(
     Notes
     -----
     *Unmeasured nodes* are projected out [2]_: the measured variables that such a node
-    reaches through unmeasured ones form a c-component, manipulable if the node is.
+    reaches through unmeasured ones form a c-component, which is manipulable if the node
+    is manipulable.
 
     *A manipulable cause of Y* that shares no hidden cause with Y is invariant: under
     this covariate shift, P(Y | A) stays. Algorithm 2 of [1]_ leaves A out; P(Y | X)
@@ -156,7 +158,9 @@ def _check_graph(
     networkx: Any, graph: Any, target: object, manipulable: Iterable[Any],
     features: Any, hidden: Iterable[Any],
 ) -> None:  # fmt: skip
-    """Raise ValueError unless `graph` is directed, has no cycle, and has all names."""
+    """Raise ValueError unless `graph` is directed, has no cycle, and has the names in
+    all other arguments.
+    """
     if not isinstance(graph, networkx.DiGraph):
         kind = type(graph).__name__
         raise ValueError(f"graph must be a networkx.DiGraph; got {kind}.")
@@ -329,7 +333,7 @@ def feature_penalties(
 def _ratios(
     X: Any, y: ArrayLike, invariant: Sequence[Any] | NDArray[Any], max_bins: int
 ) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
-    """Return each column's information on the target, relative to the mean of the
+    """Return each column's information on the target, divided by the mean over the
     invariant columns, and a mask of the invariant columns.
     """
     columns = read_columns(X)
@@ -366,7 +370,7 @@ def _ratios(
 
 
 def _mutual_information(bins: NDArray[Any], classes: NDArray[Any]) -> float:
-    """Return mutual information in nats, less the Miller-Madow bias, but 0 or more."""
+    """Return the mutual information in nats minus the Miller-Madow bias, at least 0."""
     n_classes = int(classes.max()) + 1
     counts = np.bincount(bins.astype(np.intp) * n_classes + classes)
     counts.resize(int(bins.max()) + 1, n_classes)

@@ -1,4 +1,4 @@
-"""The candidates for members of an average: default ones, or those the user passes."""
+"""Make the candidates for members of an average: default models, or the user's."""
 
 from typing import Any, TypeGuard
 
@@ -40,8 +40,8 @@ _OF_MEANS = ("squared_error", "poisson", "gamma", "log_loss")
 def default_members(
     plain: BaseEstimator, loss: Loss, n_eras: int, are_ordered: bool, horizon: int = 1
 ) -> dict[str, Any]:
-    """Return the default members that suit the data and `plain` (the user's booster, or
-    a default one), by name, unfitted.
+    """Return a dict from names to unfitted models: the default members that suit the
+    data and `plain`, which is the user's booster or a default one.
     """
 
     def booster(factor: float, leaves: int, **params: Any) -> Any:
@@ -89,8 +89,9 @@ def make_members(
     plain: BaseEstimator, given: Any, loss: Loss, n_rows: int, n_eras: int,
     are_ordered: bool, horizon: int = 1,
 ) -> dict[str, Any]:  # fmt: skip
-    """Return the model `plain` and the members in `given`, unfitted, by name; raise
-    ValueError for a member that is invalid or that these data cannot have.
+    """Return a dict from names to unfitted models: `plain`, then the members in
+    `given`. Raise ValueError if a member is invalid, has the name of another one, or is
+    a default member that does not suit the data.
     """
     if plain.early_stopping == "auto":  # in folds as in a fit to all rows
         plain = clone(plain).set_params(early_stopping=n_rows > 10_000)
@@ -136,7 +137,9 @@ def is_pair(member: Any) -> TypeGuard[tuple[Any, Any]]:
 
 
 def _checked(name: Any, model: BaseEstimator, plain: BaseEstimator) -> Any:
-    """Return the user's model, perhaps as a `Peer`; raise ValueError if invalid."""
+    """Return the user's model, as a `Peer` if it is of CatBoost or LightGBM; raise
+    ValueError if the name or the model is invalid.
+    """
     method = "predict_proba" if is_classifier(plain) else "predict"
     if not (isinstance(name, str) and hasattr(model, "fit") and hasattr(model, method)):
         raise ValueError(
@@ -152,8 +155,8 @@ def _checked(name: Any, model: BaseEstimator, plain: BaseEstimator) -> Any:
 
 
 def uses_eras(name: str, model: BaseEstimator) -> bool:
-    """Return whether a member learns from eras: by intercepts, by its criterion or, if
-    it is no booster or forest, by a `fit` that takes eras.
+    """Return whether a member learns from eras. A booster or forest does so by
+    intercepts or by its criterion; any other model does so if its `fit` takes eras.
     """
     if not isinstance(model, (*BOOSTERS, EraForestClassifier, EraForestRegressor)):
         return name_in_fit(model, "eras") is not None

@@ -1,4 +1,4 @@
-"""Columns of text and categories: native, and encoded by targets in earlier eras."""
+"""Give members columns of categories, as they are or encoded by earlier targets."""
 
 from collections.abc import Sequence
 from typing import Any, NamedTuple
@@ -21,9 +21,10 @@ _LEAST_CATEGORIES, _LEAST_ERAS, _MOST_CLASSES = 20, 6, 10
 
 
 class Columns(NamedTuple):
-    """X in the three forms that members take. The user's own models take X as it was
-    passed; the plain model and boosters of other packages take `native`, with text as
-    categories; all other members take encoded columns beside `native`.
+    """X in the three forms that members take. The user's own models take `X`, as it was
+    passed. The plain model and boosters of other packages take `native`, in which text
+    is categorical. All other members take `native` and, if there is an `encoder`, the
+    encoded columns after it.
     """
 
     X: Any
@@ -33,15 +34,17 @@ class Columns(NamedTuple):
     names_native: set[str]
 
     def of(self, name: str) -> Any:
-        """Return a member's columns, without encoded ones."""
+        """Return X in the form that a member takes, without the encoded columns."""
         return self.X if name in self.names_given else self.native
 
     def in_folds(self, name: str, model: BaseEstimator) -> Any:
-        """Return the model to fit in folds, where a default booster has fewer trees."""
+        """Return the model to fit in folds: a copy of a default booster with fewer
+        trees, or any other model as it is.
+        """
         return model if name in self.names_given | self.names_native else quick(model)
 
     def is_encoded(self, name: str) -> bool:
-        """Return whether a member takes encoded columns beside X."""
+        """Return whether a member also takes the encoded columns."""
         others = self.names_given | self.names_native
         return self.encoder is not None and name not in others
 
@@ -49,8 +52,9 @@ class Columns(NamedTuple):
 def encode(
     columns: Columns, rows: Any, train: NDArray[Any], test: NDArray[Any] | None = None
 ) -> Any:
-    """Return an encoder fitted to the rows `train`, and the encoded columns of `train`
-    and, if given, of `test`; None if `columns` has no encoder.
+    """Return a tuple: an encoder fitted to the rows `train`, the encoded columns of
+    these rows and, if `test` is given, those of the rows `test`. Return None if
+    `columns` has no encoder.
     """
     if columns.encoder is None:
         return None
@@ -71,8 +75,9 @@ def columns_of(
     plain: BaseEstimator, members: str | Sequence[Any], rows: Any, are_ordered: bool,
     wanted: Any,
 ) -> tuple[Any, Columns]:  # fmt: skip
-    """Return the plain model, with a mask of categorical columns as indices, and the
-    `Columns` of members, with an encoder if this is `wanted`, used and worth its time.
+    """Return (plain, columns): the plain model, whose `categorical_features` become
+    indices if they are a mask, and the `Columns` of members. These have an encoder if
+    it is `wanted` (or, for "auto", worth its time) and some member uses it.
     """
     X, given = tables.as_frame(rows.X), plain.categorical_features
     is_frame, from_dtype = is_data_frame(X), isinstance(given, str)
@@ -114,7 +119,7 @@ def columns_of(
 
 def text_as_categories(X: Any) -> Any:
     """Return a copy of a data frame in which columns of text are categorical. A column
-    that mixes text and numbers is left as it is, for boosters to refuse.
+    that mixes text and numbers is left as it is, and boosters raise an error for it.
     """
     made: dict[Any, Any] = {}
     for j, (name, dtype) in enumerate(zip(X.columns, X.dtypes, strict=True)):
@@ -136,7 +141,9 @@ def text_as_categories(X: Any) -> Any:
 
 
 def beside(X: Any, encoder: Any, values: Any) -> Any:
-    """Return X, with columns as in the encoder's fit, followed by encoded `values`."""
+    """Return a table of X's columns, ordered as in the encoder's fit, and of the
+    encoded `values` as further columns after them.
+    """
     X = tables.as_frame(X)
     if not is_data_frame(X):
         return np.column_stack([X, values])

@@ -9,22 +9,25 @@ DOC = """The average of models for {task}, weighted by their losses in eras left
 
         w = 3/4 argmin_v loss(sum_k v_k p_k) + 1/4 u,
 
-    where v is at least 0 and adds up to 1, u is equal for those of the best three
-    members that are within a standard error of the best, and the loss is the plain
-    model's, with the same weight for each era. Weights by rows are less noisy, but not
-    for new eras. So the weights are ``s w_eras + (1 - s) w_rows``, where s rises from 0
-    to 1 as w_eras lose less in eras left out than w_rows by one to three standard
-    errors. Numbers of trees are chosen in the same way, and scaled up to the number of
-    all rows. The plain model keeps all the weight unless the average is better in eras
-    left out by more than a standard error, or the average by rows is better in rows
-    left out by two standard errors, and on average in eras left out. All members with
-    weight are then fitted to all rows.
+    where v is at least 0 and adds up to 1, u gives equal weights to those of the best
+    three members that are within a standard error of the best one, and the loss is the
+    plain model's, with the same weight for each era. Folds of rows give less noisy
+    weights, but do not test new eras. So the weights are ``s w_eras + (1 - s) w_rows``:
+    s is 0 if, in eras left out, the loss with w_eras is at most one standard error
+    below the loss with w_rows; s is 1 from three standard errors on, and rises linearly
+    between. Numbers of trees are chosen by the losses in both kinds of folds, mixed
+    with the same s, and scaled up to the number of all rows. The plain model keeps all
+    the weight, with two exceptions: the average is better than the plain model by more
+    than a standard error in eras left out; or the average with w_rows is better by more
+    than two standard errors in rows left out, and better on average in eras left out.
+    All members with weight are then fitted to all rows.
 
     Folds are cheap: in folds, boosters have half of their trees at twice the rate, and
     stop after a fifth of their trees without gain. All members are fitted in the last
-    fold of eras; the linear member and three others, members with weight first, in all
-    other folds of eras; and members with weight in one fold of rows. All this takes as
-    long as some 15 fits of the plain model.
+    fold of eras. In the other folds of eras, only the plain and the linear member and
+    three others are fitted, members with weight first. Members with weight are also
+    fitted in one fold of rows. All this takes the time of some 15 fits of the plain
+    model.
 
     Parameters
     ----------
@@ -43,9 +46,9 @@ DOC = """The average of models for {task}, weighted by their losses in eras left
         LightGBM get categories and weights as other boosters do, and the number of
         trees that is best in folds; a model file cannot hold them, but pickle can.
     time_budget : float, default=None
-        Seconds that the fit may take. Members for which there is no time are left out,
-        the last first, with a warning. The plain model and one other member, with
-        effects of groups if ``group="known"``, are fitted in all cases.
+        Seconds that the fit may take. Members for which there is no time are left out
+        with a warning, beginning with the last one. The plain model and one other
+        member (with effects of groups if ``group="known"``) are fitted in all cases.
     random_state : int, RandomState instance or None, default=None
         Seed of the plain model if `estimator` is None.
     verbose : int, default=0
@@ -54,22 +57,24 @@ DOC = """The average of models for {task}, weighted by their losses in eras left
     horizon : int or duration, default=1
         How far ahead the model predicts, in eras or as a duration such as "28D" (see
         :class:`~sklearn_era.model_selection.EraSplit`). In folds, training eras precede
-        test eras by this much; levels of rows without an era are forecast as far.
+        test eras by this much; levels for rows without an era are forecast as far
+        ahead.
     group : {{'new', 'known'}}, default='new'
         With two columns of eras, times and groups, whether the model is for groups that
         it has not seen, or for groups of the training, whose intercepts it knows. Pass
-        times and groups to ``predict(X, eras=...)``. Losses are by time; their errors
-        allow for times and groups.
+        times and groups to ``predict(X, eras=...)``. Losses are computed for each time;
+        their standard errors allow for times and groups.
     encode_categories : 'auto' or bool, default='auto'
-        Whether all members, except the plain model and models that are passed, also get
-        categories as encoded by targets in earlier eras: the columns of an
-        :class:`~sklearn_era.preprocessing.EraTargetEncoder` with counts. 'auto' does so
-        for six or more ordered eras, if a column has more than 20 categories. In folds,
-        the encoder is fitted to training rows. Text in a data frame is always read as
-        categories, unless `estimator` sets `categorical_features`.
+        Whether default members also get categories as encoded by targets in earlier
+        eras: the columns of an :class:`~sklearn_era.preprocessing.EraTargetEncoder`
+        with counts. The plain model, models that are passed, and boosters of CatBoost
+        and LightGBM do not get them. 'auto' encodes if there are six or more ordered
+        eras and a column has more than 20 categories. In folds, the encoder is fitted
+        to training rows. Text in a data frame is always read as categories, unless
+        `estimator` sets `categorical_features`.
     cv, n_jobs, era_order :
-        As in :class:`~sklearn_era.model_selection.EraSearchCV`. Eras whose numbers are
-        mere names (hospitals, shops) need ``era_order="unordered"``. Targets that span
+        As in :class:`~sklearn_era.model_selection.EraSearchCV`. Eras with numbers as
+        names (hospitals, shops) need ``era_order="unordered"``. Targets that span
         several eras need an :class:`~sklearn_era.model_selection.EraWalkForwardSplit`
         with a ``gap``, or an :class:`~sklearn_era.model_selection.EraSplit` with a
         ``purge``, as `cv`; there are then no folds of rows, as these would leak.
@@ -77,12 +82,13 @@ DOC = """The average of models for {task}, weighted by their losses in eras left
     Attributes
     ----------
     weights_ : dict of str to float
-        Weights of all members that were fitted in folds, which add up to 1: the plain
-        model first, members that some folds lack last.
+        Weights of all members that were fitted in folds; they add up to 1. The plain
+        model comes first, and members that were not fitted in all folds come last.
     members_ : dict of str to object
         The members that have weight, fitted to all rows.
     encoder_ : EraTargetEncoder or None
-        The encoder of the columns that members get after the columns of X.
+        The encoder of the columns that members get after the columns of X; None if no
+        member gets any.
     cv_results_ : dict of str to array-like of shape (n_members + 1,)
         For each member, and last for their average: its name as ``member``; the number
         of trees of a fit to all rows as ``stage``, 0 where there was no choice;
@@ -90,16 +96,17 @@ DOC = """The average of models for {task}, weighted by their losses in eras left
         ``mean_difference`` and ``se_difference`` to the plain model; ``weight``, and
         the ``fit_time`` of all folds in seconds.
     era_scores_ : ndarray of shape (n_members + 1, n_test_eras)
-        Negative losses by era left out, of members and last of their average; NaN in
-        folds that lack a member.
+        Negative losses in each era left out: a row for each member, and a last row for
+        the average. A member's loss is NaN in folds in which it was not fitted.
     era_labels_ : ndarray of shape (n_test_eras,)
-        Labels of these eras.
+        Labels of the eras left out.
     era_order_ : {{'ordered', 'unordered'}}
         Whether eras were taken in the order of their labels.
     update_log_ : list of dict
-        For each ``update``: the labels of new ``eras``, the average's ``loss`` in them,
-        and the loss ``expected`` from eras left out before, with its ``error`` and
-        ``p_value``, whether there was a ``refit``, and the ``weights`` after it.
+        A dict for each ``update``: the labels of new ``eras``; the average's ``loss``
+        in these eras; the loss ``expected`` from eras left out before; the ``error`` of
+        the difference of these losses, and the ``p_value`` of a larger loss; whether
+        there was a ``refit``; and the ``weights`` after the update.
 {classes}
     n_features_in_ : int
         Number of columns of X.

@@ -1,4 +1,4 @@
-"""Averages of models, weighted by their losses in eras that they have not seen."""
+"""Average models, with weights by the models' losses in eras they have not seen."""
 
 import time
 from collections.abc import Callable, Sequence
@@ -99,7 +99,7 @@ class _AutoEra(TakesInEras, PredictsByEra, BaseEstimator):
         X : array-like of shape (n_samples, n_features)
             The input samples.
         y, eras : array-like of shape (n_samples,)
-            Targets and eras of the rows, or the name of the column of eras. Times and
+            Targets and eras of the rows. `eras` may name a column of X; times and
             groups are two names, a frame of two columns, or a tuple of two arrays.
         sample_weight : array-like of shape (n_samples,), default=None
             Weights of rows, in fits and losses. Rows are left out if all rows of their
@@ -113,8 +113,9 @@ class _AutoEra(TakesInEras, PredictsByEra, BaseEstimator):
         Raises
         ------
         ValueError
-            If the plain model has a loss that is not a name, a name in `members` comes
-            twice, or as :meth:`~sklearn_era.model_selection.EraSearchCV.fit` does.
+            If the loss of the plain model is not given by name; if `members` has an
+            invalid member, or a name twice; or where
+            :meth:`~sklearn_era.model_selection.EraSearchCV.fit` raises one.
         """
         self._validate_params()
         budget = self.time_budget
@@ -157,8 +158,8 @@ class _AutoEra(TakesInEras, PredictsByEra, BaseEstimator):
         self, plain: BaseEstimator, every: Rows, are_ordered: bool,
         deadline: float | None, progress: Progress,
     ) -> None:  # fmt: skip
-        """Fit members in folds, weigh members, and fit those with weight to all rows.
-        All fits leave out the rows of eras without weight.
+        """Fit members in folds, find the members' weights, and fit members with weight
+        to all rows. No fit gets the rows of eras without weight.
         """
         kept = every.encoded.rows_with_weight(every.sample_weight)
         X, y, _, _, encoded = rows = every.take(kept)
@@ -223,7 +224,7 @@ class _AutoEra(TakesInEras, PredictsByEra, BaseEstimator):
             self._known_groups = encoded.groups.labels
 
     def _split(self, every: Rows, kept: NDArray[Any], are_ordered: bool) -> list[Any]:
-        """Return folds of the rows `kept`, as indices into `kept`."""
+        """Return folds of the rows `kept`: pairs of arrays of indices into `kept`."""
         X, y, eras, _, encoded = every
         folds = _out_of_era.split_eras(
             self.cv, X, y, encoded, are_ordered, "AutoEra", tests_half=True,
@@ -235,7 +236,7 @@ class _AutoEra(TakesInEras, PredictsByEra, BaseEstimator):
     def _fit_members(
         self, models: dict[str, Any], columns: Columns, rows: Rows
     ) -> None:
-        """Fit members, each to all rows of its columns; set `members_`, `encoder_`."""
+        """Fit each member to all rows of its columns; set `members_` and `encoder_`."""
         self._encoded = [*filter(columns.is_encoded, models)]
         y, eras, weights = rows.y, rows.eras, rows.sample_weight
         self.encoder_: Any = None
@@ -253,7 +254,7 @@ class _AutoEra(TakesInEras, PredictsByEra, BaseEstimator):
         validate_data(self, columns.X, skip_check_array=True)  # its number and names
 
     def _columns_of(self, X: Table) -> Callable[[str], Any]:
-        """Return a function from a member's name to X as that member takes it."""
+        """Return a function that takes a member's name, and returns the member's X."""
         names = vars(self).get("_encoded") or []  # files of before have none
         more = X
         if names:
@@ -264,8 +265,8 @@ class _AutoEra(TakesInEras, PredictsByEra, BaseEstimator):
         self, of_eras: LeftOut, of_rows: LeftOut, dropped: LeftOut, loss: Loss,
         are_ordered: bool, progress: Progress,
     ) -> dict[str, int]:  # fmt: skip
-        """Set `weights_`, `era_scores_` and `cv_results_`. Return a dict from members
-        with weight to the stage (mostly a number of trees) at which each is to end.
+        """Set `weights_`, `era_scores_` and `cv_results_`. Return a dict from names of
+        members with weight to the stage (mostly a number of trees) at which they end.
         """
         found, average = keep(of_eras, of_rows, loss, are_ordered)
         names, stages, weights = list(found.weights), found.stages, found.weights
@@ -315,7 +316,7 @@ class _AutoEra(TakesInEras, PredictsByEra, BaseEstimator):
     def _weights_of(
         self, X: Table, y: NDArray[Any], sample_weight: ArrayLike | None
     ) -> Any:
-        """Return rows' weights times their classes' weights; None if there are none."""
+        """Return rows' weights times their classes' weights; None if neither exists."""
         if sample_weight is not None:
             sample_weight = check_sample_weight(sample_weight, X)
         if (known := vars(self).get("_class_weights")) is None:
@@ -384,7 +385,7 @@ class AutoEraClassifier(ClassifierMixin, _AutoEra):
         task="classification", suffix="Classifier",
         kind="HistGradientBoostingClassifier",
         class_weight=" Its\n        `class_weight` multiplies the weights of rows, for "
-        "all members and losses, with\n        'balanced' from all rows of the fit.",
+        "all members and losses;\n        'balanced' is computed from all rows.",
         classes="\n    classes_ : ndarray of shape (n_classes,)\n        The labels of "
         "classes.\n",
     )  # fmt: skip

@@ -1,4 +1,4 @@
-"""A regularised linear model of standardised columns, as a member of an average."""
+"""Fit a regularised linear model of standardised columns, as a member of an average."""
 
 from collections import Counter
 from collections.abc import Iterator
@@ -36,10 +36,10 @@ _MOST_CATEGORIES = 50
 
 
 class _Linear(BaseEstimator):
-    """Generalised linear models, one for each penalty, of standardised numbers. A
+    """Generalised linear models of standardised columns, one model for each penalty. A
     missing number counts as the mean and is marked in a column of 0 and 1; each common
-    category also has such a column. Predicted numbers stay in the range of training
-    targets.
+    category also has a column of 0 and 1. Predicted numbers stay in the range of
+    training targets.
     """
 
     def __init__(
@@ -90,7 +90,7 @@ class _Linear(BaseEstimator):
         return self
 
     def _staged(self, X: Table) -> Iterator[NDArray[np.float64]]:
-        """Yield raw predictions by the model of each penalty, the strongest first."""
+        """Yield the raw predictions of each penalty's model, from strong to weak."""
         check_is_fitted(self)
         Z = np.column_stack(self._design(self._read(X)))
         for intercept, coefficient in zip(
@@ -99,8 +99,8 @@ class _Linear(BaseEstimator):
             yield Z @ coefficient.T + intercept
 
     def _terms(self, X: Table) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Return the terms of columns in raw predictions, of shape (n_rows, n_columns,
-        n_outputs), and X as a matrix of numbers.
+        """Return a pair: each column's term in the raw predictions, of shape (n_rows,
+        n_columns, n_outputs), and X as a matrix of numbers.
         """
         columns = self._read(X)
         parts = self._design(columns)
@@ -110,7 +110,9 @@ class _Linear(BaseEstimator):
         return np.stack(terms, axis=1), as_matrix(columns)[0]
 
     def check(self) -> bool:
-        """Return whether coefficients' shapes fit penalties, classes and columns."""
+        """Return whether the shapes of coefficients match the numbers of penalties,
+        classes and columns.
+        """
         widths = [
             len(x) if isinstance(x, list) else 1 + bool(x[2]) for x in self._codings
         ]
@@ -161,9 +163,10 @@ class LinearClassifier(ClassifierMixin, _Linear):
 def _coding_of(
     column: Column, weights: NDArray[np.float64]
 ) -> list[Any] | tuple[float, float, bool]:
-    """Return a categorical column's common categories, the most frequent first; of a
-    numeric one, the mean, the standard deviation (infinite if it is but rounding, so
-    that the column counts for nothing) and whether values are missing.
+    """Return, for a categorical column, a list of its common categories, the most
+    frequent first. Return, for a numeric column, its mean, its standard deviation, and
+    whether values are missing. A deviation that is only rounding becomes infinite, so
+    that the column has no effect.
     """
     values, weights = column.values[weights > 0], weights[weights > 0]
     if column.is_categorical:

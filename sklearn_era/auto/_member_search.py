@@ -1,4 +1,4 @@
-"""Fits of members in folds, and their predictions of the rows that are left out."""
+"""Fit members in folds, and predict the rows that each fold leaves out."""
 
 import time
 from collections.abc import Callable, Sequence
@@ -50,7 +50,7 @@ class PlainModelError(ValueError):
 
 
 class Rows(NamedTuple):
-    """The rows of a fit, with their eras twice: as they were passed, and encoded."""
+    """The rows of a fit. Eras are held twice: as they were passed, and encoded."""
 
     X: Any
     y: NDArray[Any]
@@ -77,7 +77,9 @@ def fit_members(
     models: dict[str, Any], X_of: Callable[[str], Any], y: Any, eras: Any, weights: Any,
     n_jobs: int | None,
 ) -> dict[str, Any]:  # fmt: skip
-    """Return copies of models by name, each fitted to all rows of its own columns."""
+    """Return a dict of copies of the models by name, each fitted to all rows. `X_of`
+    returns X in the form that the model of a name takes.
+    """
     fitted = Parallel(n_jobs=n_jobs)(
         delayed(_fit_quietly)(model, X_of(name), y, fit_arguments(model, eras, weights))
         for name, model in models.items()
@@ -92,9 +94,10 @@ def _fit_quietly(*args: Any) -> Any:
 
 @dataclass
 class Search:
-    """Fits members in folds until a deadline. In folds of eras, all members are fitted
-    in the last fold, which has most training rows; the best of them in the fold before,
-    and the best of these in all others. See `run` for groups left out.
+    """Fits members in folds until a deadline. With folds of eras, all members are
+    fitted in the last fold, which has the most training rows; then the best members in
+    the fold before it; then the best of these in all other folds. If folds leave groups
+    out, the first step is the last two folds, and the second all others.
     """
 
     members: dict[str, Any]
@@ -108,7 +111,9 @@ class Search:
     progress: Progress
 
     def run(self) -> "Search":
-        """Fit members; set predictions `found` and times `seconds`; return self."""
+        """Fit the members; set `found`, their predictions in folds, and `seconds`, the
+        time that each of them took; return self.
+        """
         self.found: dict[str, dict[int, Array]] = {}
         self.seconds: dict[str, float] = {}
         self.done: list[int] = []
@@ -127,7 +132,7 @@ class Search:
         return self
 
     def leaves_groups_out(self) -> bool:
-        """Return whether the last fold tests groups that it does not train on."""
+        """Return whether the last fold tests only groups that it does not train on."""
         if (groups := self.rows.encoded.groups) is None:
             return False
         train, test = self.folds[-1]
@@ -179,8 +184,8 @@ class Search:
                     to_come = []
 
     def _take(self, name: str, of_folds: dict[int, Any]) -> None:
-        """Keep a member's predictions of folds. If it failed in a fold, drop the member
-        with a warning, or raise PlainModelError for the plain model.
+        """Store a member's predictions in folds. If its fit failed in a fold, drop the
+        member with a warning, or raise PlainModelError if it is the plain model.
         """
         for k, x in of_folds.items():
             if not isinstance(x, str) and not np.isfinite(x).all():
@@ -204,8 +209,9 @@ class Search:
         self.progress.step(len(of_folds), f"{name}, loss {loss:.5g} in {kind} left out")
 
     def left_out(self, names: Sequence[str] | None = None) -> LeftOut:
-        """Return the predictions of members (by default, all not dropped) for the test
-        rows of all folds so far, NaN in a fold where a member was not fitted.
+        """Return the predictions of members for the test rows of all folds so far, NaN
+        in folds in which a member was not fitted. By default, these are all members
+        that were not dropped.
         """
         names, rows, done = self.names if names is None else names, self.rows, self.done
         of_folds = [self.folds[k][1] for k in done]
@@ -232,8 +238,9 @@ class Search:
         return LeftOut(predicted, stages, y, weights, codes, of_groups)
 
     def _stages(self, name: str) -> list[int]:
-        """Return a member's stages in a fit to all rows: numbers of trees, larger than
-        in folds by the ratio of the numbers of rows.
+        """Return the stages at which a member's fit to all rows may end. Numbers of
+        trees are larger than in folds, by the ratios of all rows to training rows and
+        of the member's trees to its trees in folds.
         """
         model = self.columns.in_folds(name, self.members[name])
         stages, n_trees = stages_of(model), getattr(self.members[name], "max_iter", 0)
@@ -322,8 +329,9 @@ def respond(
     model: BaseEstimator, X: Table, y: ArrayLike, stages: list[int],
     eras: Eras | None = None,
 ) -> Array:  # fmt: skip
-    """Return predictions after each of `stages`, of shape (n_stages, n_rows); of
-    classifiers, the probability of each row's class in y. Some models need `eras`.
+    """Return predictions after each of `stages`, of shape (n_stages, n_rows). A
+    classifier's predictions are the probabilities of the rows' own classes, `y`. A
+    model that predicts by eras gets `eras`.
     """
     method = "predict_proba" if is_classifier(model) else "predict"
     if stages == [0]:
@@ -343,7 +351,7 @@ def respond(
 
 def stages_of(model: BaseEstimator) -> list[int]:
     """Return the stages (numbers of trees or of penalties) after which a model may end;
-    [0] if it has no choice.
+    [0] if the model has only its end.
     """
     if isinstance(model, LinearRegressor | LinearClassifier):
         return list(range(1, len(model.penalties) + 1))

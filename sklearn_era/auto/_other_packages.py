@@ -1,4 +1,4 @@
-"""CatBoost and LightGBM as members, with the categories and weights of the fit."""
+"""Make members of CatBoost and LightGBM, with the categories and weights of the fit."""
 
 from numbers import Integral
 from typing import Any, Self
@@ -39,8 +39,9 @@ _PARAMETERS: dict[str, dict[str, Any]] = {
 
 
 class Peer(BaseEstimator):
-    """A booster of CatBoost or LightGBM, on columns as other boosters read them. All
-    trees are fitted, since their number may set the rate; the first `max_iter` predict.
+    """A booster of CatBoost or LightGBM that reads columns as this package's boosters
+    do. All trees are fitted, since their number may set the learning rate; only the
+    first `max_iter` trees predict.
     """
 
     early_stopping = False
@@ -133,13 +134,14 @@ def package_of(model: BaseEstimator) -> str:
 
 
 def limits_of(plain: BaseEstimator) -> list[str]:
-    """Return the names of a model's constraints of trees by columns."""
+    """Return the names of a model's parameters that constrain trees by columns."""
     return [name for name in _LIMITS if getattr(plain, name) is not None]
 
 
 def make_peer(name: str, plain: BaseEstimator, loss: str) -> Peer:
-    """Return an unfitted `Peer` of a package, for the plain model's task, loss and
-    columns; raise ValueError if the plain model constrains trees by columns.
+    """Return an unfitted `Peer` of the package `name`, for the plain model's task, loss
+    and columns. Raise ValueError if the plain model has constraints on columns, or a
+    loss that the package lacks.
     """
     package = import_optional(name, extra=name)
     of = "Classifier" if is_classifier(plain) else "Regressor"
@@ -159,8 +161,8 @@ def make_peer(name: str, plain: BaseEstimator, loss: str) -> Peer:
 
 
 def as_peer(model: BaseEstimator, plain: BaseEstimator) -> Peer:
-    """Return another package's booster as an unfitted `Peer`, with the categorical
-    columns that the booster names or else those of the plain model.
+    """Return another package's booster as an unfitted `Peer`. Its categorical columns
+    are those that the booster's parameters name, or else those of the plain model.
     """
     parameters, categories = model.get_params(), plain.categorical_features
     if parameters.get("cat_features") is not None:  # which cannot be cloned

@@ -1,4 +1,4 @@
-"""Losses of predictions by row, as the plain model defines them, and their slopes."""
+"""Compute the plain model's loss of each row, and the loss's slope in predictions."""
 
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -15,8 +15,8 @@ _LEAST, _TINY = 1e-12, np.finfo(np.float64).tiny
 
 
 class Loss(NamedTuple):
-    """The loss of each row, convex in its prediction, and the derivative. In
-    classification, the prediction is the probability of the row's own class.
+    """The loss of each row, convex in the row's prediction, and its derivative in the
+    prediction. In classification, the prediction is the probability of the row's class.
     """
 
     name: str
@@ -38,7 +38,7 @@ def check_size(y: Rows) -> None:
 
 
 def loss_of(plain: BaseEstimator) -> Loss:
-    """Return the `Loss` of a plain model; raise ValueError if `loss` is not a name."""
+    """Return the plain model's `Loss`; raise ValueError if its `loss` is not a name."""
     if not isinstance(plain.loss, str):
         raise ValueError(
             f"estimator: predictions under the loss {plain.loss!r} cannot be averaged, "

@@ -1,4 +1,4 @@
-"""Updates by eras whose targets arrive after a fit: levels, weights, perhaps trees."""
+"""Update an average by eras whose targets arrive later: levels, weights, even trees."""
 
 from copy import copy
 from typing import Any, Self
@@ -47,18 +47,19 @@ class TakesInEras:
         """Update the average by rows of eras whose targets became known since the fit.
 
         Members with intercepts estimate the levels of eras anew, and keep their trees.
-        The weights of members move towards the best weights for eras left out and new
-        eras: the clearer the gain, the further. If the loss of the average is larger in
-        new eras than in eras left out before, by a t-test at 5 %, the members are
-        fitted to all rows of `X` if it also has the rows of all earlier eras;
-        otherwise, a warning asks for these rows. A dict is added to `update_log_`.
+        The weights of members move towards the weights that are best in the eras left
+        out before and the new eras together: the clearer the gain, the further. A
+        t-test at 5 % checks whether the loss of the average is larger in new eras than
+        in eras left out before. If so, and if `X` has the rows of all earlier eras too,
+        the members are fitted to all rows of `X`; without these rows, a warning asks
+        for them. A dict is added to `update_log_`.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
             Rows of new eras, and of all earlier eras to allow for a refit.
         y, eras : array-like of shape (n_samples,)
-            Targets and eras of the rows, or the name of the column of eras. Times and
+            Targets and eras of the rows. `eras` may name a column of X; times and
             groups are two names, a frame of two columns, or a tuple of two arrays.
         sample_weight : array-like of shape (n_samples,), default=None
             Weights of rows.
@@ -71,8 +72,9 @@ class TakesInEras:
         Raises
         ------
         ValueError
-            If all eras were seen before; if a new era precedes the last known one in
-            order; or if new eras have no weight, or classes that the fit lacks.
+            If `y` or `eras` is missing, or `X` has no rows; if all eras were seen
+            before; if eras are ordered and a new era precedes the last known one; if
+            new eras have no weight; or if `y` has a class that the fit lacks.
         """
         check_is_fitted(self)
         if eras is None or y is None:
@@ -95,8 +97,8 @@ class TakesInEras:
 def _update_average(
     model: BaseEstimator, X: Any, y: Any, eras: Any, sample_weight: Any, loss: Loss
 ) -> dict[str, Any]:
-    """Update an average with rows of new eras: intercepts, weights and, if the loss is
-    larger than expected, trees. Return the entry for `update_log_`.
+    """Update an average's intercepts and weights with rows of new eras, and its trees
+    if the loss is larger than expected. Return the entry for `update_log_`.
     """
     check_consistent_length(X, y)
     known = model._known_eras
@@ -173,8 +175,9 @@ def _update_average(
 def _check_new(
     model: BaseEstimator, given: NDArray[Any], new: NDArray[Any], y: Any
 ) -> None:
-    """Raise ValueError if all eras in `given` are known, no `new` era has weight, a new
-    era is before the last known one (if ordered), or y has an unknown class.
+    """Raise ValueError if all eras in `given` are known, if `new` is empty (no new era
+    has weight), if eras are ordered and a new era precedes the last known one, or if
+    `y` has an unknown class.
     """
     if (find(model._known_eras, given) >= 0).all():
         raise ValueError(
@@ -207,8 +210,8 @@ def _check_new(
 def _with_new_eras(
     model: BaseEstimator, before: LeftOut, new: Rows, groups: ArrayLike | None
 ) -> LeftOut:
-    """Return `before`, the rows left out so far, with the rows of new eras appended and
-    predicted by members that have not seen them.
+    """Return `before`, the rows left out so far, with the rows of new eras appended.
+    The members, which have not seen the new eras, predict these rows.
     """
     X, y, eras, weights, encoded = new
     n_eras = np.unique(before.codes).size
@@ -228,8 +231,9 @@ def _with_new_eras(
 
 
 def _compare(losses: NDArray[np.float64], n_before: int) -> dict[str, Any]:
-    """Return the mean loss of new eras, the loss expected from the first `n_before`
-    eras, the error of the difference and the p-value of a larger loss.
+    """Return a dict from the losses of eras: the mean `loss` of new eras, the loss
+    `expected` from the first `n_before` eras, the `error` of the difference of both,
+    and the `p_value` of a larger loss in new eras.
     """
     of_before, of_new = (x[np.isfinite(x)] for x in np.split(losses, [n_before]))
     n_before = of_before.size

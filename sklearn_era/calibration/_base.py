@@ -1,4 +1,4 @@
-"""The base of conformal and calibrated models, which fits models without some eras."""
+"""The base of conformal and calibrated models: it fits models that leave eras out."""
 
 from dataclasses import MISSING
 from numbers import Integral
@@ -33,29 +33,29 @@ DOC = """{summary}
     Parameters
     ----------
     estimator : object
-        Any {task}, whose `fit` is passed the eras if it takes them.
+        Any {task}, whose `fit` gets the eras if it takes eras.
     cv : int, splitter or iterable, default=5
         Folds of whole eras by :class:`~sklearn.model_selection.GroupKFold`{folds}.
     era_order, n_jobs :
         As in :class:`~sklearn_era.model_selection.EraSearchCV`.
     verbose : int, default=0
-        1 prints a line per fit with the time left, under a bar where rich is installed
+        1 prints a line for each fit, and the time left, with a bar if rich is installed
         and the output is a terminal.{more}
 
     Attributes
     ----------
     estimator_, estimators_ : object, list of object
-        The model of all rows, and the models of the folds.
+        The model fitted to all rows, and the models fitted in the folds.
     era_labels_, era_order_ : ndarray of shape (n_eras_left_out,), str
         The eras left out, and how eras were taken: 'ordered' or 'unordered'.
 {attributes}
     classes_, n_features_in_, feature_names_in_ :
-        Those of the estimator.
+        As in the model `estimator_`.
 {rest}"""
 
 
 def model_with(*methods: str) -> Any:
-    """Return the parameter for an inner model with ``fit`` and these methods."""
+    """Return a parameter whose value must be a model with ``fit`` and these methods."""
     return parameter(MISSING, [HasMethods(["fit", *methods])], kw_only=False)
 
 
@@ -78,7 +78,7 @@ class OutOfEra(PredictsByEra, MetaEstimatorMixin, BaseEstimator):
     def fit(
         self, X: Any, y: Any = None, *, eras: Any = None, sample_weight: Any = None
     ) -> Self:
-        """Fit a model per fold of eras, and one to all rows; learn from left-out eras.
+        """Fit a model in each fold of eras and to all rows; learn from eras left out.
 
         Parameters
         ----------
@@ -98,8 +98,9 @@ class OutOfEra(PredictsByEra, MetaEstimatorMixin, BaseEstimator):
         Raises
         ------
         ValueError
-            If `eras` is missing, of wrong length or unknown order, or has under three
-            labels (two if unordered); if a target is missing; or if a `fit` raises.
+            If `eras` is missing, has the wrong length, has no known order, or has fewer
+            than three labels (two for unordered eras); if a target is missing; or if
+            the `fit` of a model raises one.
         """
         self._validate_params()
         name = type(self).__name__

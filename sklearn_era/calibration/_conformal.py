@@ -1,4 +1,4 @@
-"""Prediction intervals and sets, by residuals in eras that models have not seen."""
+"""Make prediction intervals and sets from residuals in eras models have not seen."""
 
 from __future__ import annotations
 
@@ -36,22 +36,25 @@ _AXES = """
         As in :class:`~sklearn_era.model_selection.EraSearchCV`."""
 _POWER = """
     power : float, default=0
-        The scale is the prediction to the power `power` / 2, as the standard deviation
-        of a Tweedie distribution: 0 for the same width everywhere, 1 for counts, 2 for
-        amounts whose error is a share of them, and between for counts that vary more
-        than chance. Predictions must be above 0 unless `power` is 0."""
+        The scale of residuals is the prediction to the power `power` / 2, as is the
+        standard deviation of a Tweedie distribution. 0 gives intervals of one width; 1
+        is for counts, 2 for amounts whose errors are proportional to them, and a value
+        between 1 and 2 for counts that vary more than by chance. Predictions must be
+        above 0 unless `power` is 0."""
 _SCORES = """    conformity_scores_ : ndarray of shape (n_rows_left_out,)
         The scores, one fold after another."""
 _NOTES = """
     Notes
     -----
-    Eras weigh the same, and the new one counts as one more, with an infinite score
-    [1]_. Where new eras are exchangeable with the M left out, a random row of a new one
-    is covered with the probability `level`; with `share_of_eras`, that share of new
-    eras is covered at `level` or more [2]_, if eras have equally many rows. This is
-    exact for a :class:`~sklearn.frozen.FrozenEstimator` of other eras; with models of
-    folds, 1 - 2a is proven for a level 1 - a [1]_, approximately [3]_. A level or share
-    is at most M / (M + 1). Nothing is guaranteed under drift.
+    All eras weigh the same, and the new era counts as one more era, with an infinite
+    score [1]_. If new eras are exchangeable with the M eras left out, a random row of a
+    new era is covered with the probability `level`. With `share_of_eras`, that share of
+    new eras has `level` or more of its rows covered [2]_, if eras have equally many
+    rows. Both are exact for a :class:`~sklearn.frozen.FrozenEstimator` that was fitted
+    to eras other than these M. With models of folds, a coverage of 1 - 2a is proven for
+    the level 1 - a [1]_, approximately [3]_. For finite intervals, and for sets without
+    some class, a level or share is at most M / (M + 1). Nothing is guaranteed under
+    drift.
 
     References
     ----------
@@ -87,13 +90,15 @@ def coverage_score(
     Returns
     -------
     coverage : float
-        From 0 to 1. A metric for :func:`~sklearn_era.metrics.era_scores`.
+        From 0 to 1. The function can be the metric of
+        :func:`~sklearn_era.metrics.era_scores`.
 
     Raises
     ------
     ValueError
-        If `y_pred` has another shape, holds booleans without `classes` or numbers with
-        `classes`, or intervals or targets are missing; if a weight is negative.
+        If `y_pred` has the wrong shape, holds booleans but `classes` is None, or holds
+        numbers but `classes` is given; if ends of intervals or targets are missing; or
+        if a weight is negative.
 
     Examples
     --------
@@ -127,7 +132,8 @@ def coverage_score(
 @with_parameters
 class _Conformal(OutOfEra):
     """Keeps the scores of rows left out. Each of M eras has the mass ``1 / (M + 1)``,
-    over its rows; a new era has the rest, at infinity (Lee, Barber, Willett 2023).
+    spread over the era's rows; a new era has the remaining mass, at an infinite score
+    (Lee, Barber, Willett 2023).
     """
 
     _if_too_few: ClassVar[str]
@@ -149,10 +155,10 @@ class _Conformal(OutOfEra):
     def _ask_models(
         self, X: Any, level: float, share: float | None, eras: Any
     ) -> tuple[Array, _Atoms, float, float]:
-        """Return each model's predictions, the `_Atoms` (each model's scores and summed
-        masses), the mass to cover, and the score up to which the scores of all models
-        together have this mass. With a `share` of eras, each era has one score, the
-        quantile of its scores at `level`.
+        """Return four results: each model's predictions; the `_Atoms` (each model's
+        scores and summed masses); the mass to cover; and the score up to which the
+        scores of all models together have this mass. With a `share` of eras, each era
+        has only one score, the quantile of the era's scores at `level`.
         """
         check_is_fitted(self)
         # The model of all rows has seen the last ones of ordered eras.
@@ -193,10 +199,12 @@ class EraConformalRegressor(RegressorMixin, _Conformal):
     __doc__ = DOC.format(
         summary="""Make prediction intervals that cover targets in eras not yet seen.
 
-    The score of a row left out is its absolute residual, divided by its scale. The
-    upper end of an interval is the quantile of prediction plus score times scale, each
-    by the model of its fold (CV+ [3]_), or by that of all rows where eras are ordered;
-    the lower end likewise.""",
+    The score of a row left out is its absolute residual divided by its scale (see
+    `power`). Each score gives a value for a new row, prediction + score * scale. The
+    prediction and the scale are by the model of the fold that left out the score's row
+    (CV+ [3]_) or, for ordered eras, by the model of all rows. The upper end of the
+    interval is a quantile of these values; the lower end is one of the values
+    prediction - score * scale.""",
         task="regressor", folds=_FOLDS, more=_AXES + _POWER, attributes=_SCORES,
         rest=f"""{_NOTES}
     >>> y = X[:, 0] + rng.normal(size=20)[shops]
@@ -246,7 +254,8 @@ class EraConformalRegressor(RegressorMixin, _Conformal):
         level : float, default=0.9
             Probability, in (0, 1), to cover the target of a row of a new era.
         share_of_eras : float, default=None
-            If given, the share of new eras with `level` or more of their rows covered.
+            If given, the share of new eras in which `level` or more of the rows have to
+            be covered.
         eras : array-like of shape (n_samples,) or str, default=None
             Eras of the rows, as in `predict`, for models that predict by eras.
 
@@ -263,8 +272,9 @@ class EraConformalRegressor(RegressorMixin, _Conformal):
 
 
 def _mass(atoms: _Atoms, values: Any, side: Any) -> Any:
-    """Sum, over models, the mass of a model's scores below its `values` (`side` "left")
-    or up to them ("right"). The first axis of `values` is models.
+    """Return the sum over models of the mass of those of the model's scores that are
+    below the model's `values` (`side` "left") or at most these ("right"). `values` have
+    a first axis for models.
     """
     return sum(
         sums[np.searchsorted(scores, of_model, side)]
@@ -275,8 +285,9 @@ def _mass(atoms: _Atoms, values: Any, side: Any) -> Any:
 def _upper_ends(
     centers: Array, scales: Array, atoms: _Atoms, least: float, score: float
 ) -> Array:
-    """Return each row's smallest end such that the values center + score * scale up to
-    the end have the mass `least`. Bisect between models' ends at `score`; round up.
+    """Return, for each row, the smallest end such that the values center + score *
+    scale up to this end have the mass `least`. The search bisects between the ends that
+    the models have at `score`, and rounds up.
     """
     ends = centers + score * scales
     low, high = ends.min(axis=0), ends.max(axis=0)
@@ -292,10 +303,12 @@ class EraConformalClassifier(ClassifierMixin, _Conformal):
     __doc__ = DOC.format(
         summary="""Make sets of classes that cover the true one in eras not yet seen.
 
-    The score of a row left out is 1 minus the probability of its class. A class is in
-    the set of a row unless scores below its own reach the level, each compared by the
-    model of its fold, or by that of all rows where eras are ordered. A set is empty
-    where no class is as probable as true ones mostly are.""",
+    The score of a row left out is 1 minus the probability of its true class; the score
+    of any class of a new row is 1 minus its probability. A class is in the new row's
+    set unless the scores left out that are below its score have a mass of `level` or
+    more. Its probability is by the model of the fold that left out the score's row or,
+    for ordered eras, by the model of all rows. A set is empty if no class is as
+    probable as true classes mostly are.""",
         task="classifier with `predict_proba`", folds=_FOLDS, more=_AXES,
         attributes=_SCORES,
         rest=f"""{_NOTES}
@@ -321,7 +334,7 @@ class EraConformalClassifier(ClassifierMixin, _Conformal):
         self, X: Any, level: float = 0.9, *, share_of_eras: float | None = None,
         eras: Any = None,
     ) -> NDArray[np.bool_]:  # fmt: skip
-        """Return, for each row of new eras, a set of classes to cover the true one.
+        """Return, for each row of new eras, a set of classes to cover the true class.
 
         Parameters
         ----------
@@ -333,7 +346,8 @@ class EraConformalClassifier(ClassifierMixin, _Conformal):
         Returns
         -------
         sets : ndarray of shape (n_samples, n_classes), dtype=bool
-            Whether a class is in the set; all are, with a warning, if eras are few.
+            Whether a class is in the set. All classes are, with a warning, if there are
+            too few eras.
         """
         p, atoms, mass, _ = self._ask_models(X, level, share_of_eras, eras)
         return _mass(atoms, 1 - p - _DIGITS, "left") < mass

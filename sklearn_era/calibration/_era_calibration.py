@@ -1,4 +1,4 @@
-"""Estimates of calibration by era: from the era's rows alone, and shrunken."""
+"""Estimate the calibration in each era, from its rows alone and with shrinkage."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def _fit_alone(
     is_known: NDArray[np.bool_],
 ) -> Array:  # fmt: skip
     """Return the maximum-likelihood effects of x in each era alone, and their standard
-    errors: (2, n_effects, n_eras), NaN for eras where `is_known` is False.
+    errors, as an array of shape (2, n_effects, n_eras): NaN where not `is_known`.
     """
     found = np.full((2, len(x), is_known.size), np.nan)
     rows = np.flatnonzero(is_known[codes])
@@ -69,9 +69,9 @@ def era_calibration(
     - the ratio of observed to expected events.
 
     The shrunken level and slope, as in :class:`EraCalibratedClassifier`, are estimated
-    from all eras together: the fewer rows an era has, the nearer they are to the mean.
-    The level is at the mean of z over all rows, so that it is not correlated with
-    slopes.
+    from all eras together: the fewer rows an era has, the nearer its level and slope
+    are to the mean. The level is at the mean of z over all rows, so that it is not
+    correlated with slopes.
 
     Parameters
     ----------
@@ -97,7 +97,8 @@ def era_calibration(
     Raises
     ------
     ValueError
-        If lengths differ, `y_prob` is 2-d or not in [0, 1], or classes are not two.
+        If lengths differ, `y_prob` is 2-d or not in [0, 1], or there are not exactly
+        two classes.
 
     References
     ----------

@@ -1,4 +1,4 @@
-"""Recalibration of probabilities by levels and slopes of eras."""
+"""Recalibrate probabilities by levels and slopes of eras."""
 
 from __future__ import annotations
 
@@ -34,8 +34,9 @@ class RandomEffects(NamedTuple):
     def fit(
         cls, y: Array, p: Array, weights: Array, codes: NDArray[Any], n_eras: int
     ) -> Self:
-        """Estimate levels and slopes of eras and their distribution by EM, whose E-step
-        has normal posteriors of eras about their modes (Stiratelli, Laird, Ware 1984).
+        """Estimate levels and slopes of eras, and their distribution, by EM. The E-step
+        takes each era's posterior for normal about its mode (Stiratelli, Laird, Ware
+        1984).
         """
         z = log_odds(p)
         center = float(np.average(z, weights=weights))
@@ -58,7 +59,7 @@ class RandomEffects(NamedTuple):
 
     def probabilities(self, p: Array, codes: NDArray[Any]) -> Array:
         """Return P(y = 1) of each row, averaged over the distribution of the effects of
-        its era (MacKay 1992). A code of -1 stands for a new era.
+        the row's era (MacKay 1992). In `codes` of eras, -1 stands for a new era.
         """
         z = log_odds(p) - self.center
         level, slope = np.vstack([self.effects, self.mean])[codes].T
@@ -77,7 +78,8 @@ def modes(
     effects: Array, mean: Any, precision: Any,
 ) -> tuple[Array, Array]:  # fmt: skip
     """Return, for each era, the most likely effects of x on log-odds under a normal
-    prior (a `precision` of 0 is no prior), and their covariances. Start at `effects`.
+    prior (a `precision` of 0 is no prior), and the effects' covariances. Newton's
+    method starts at `effects`.
     """
     n_eras, n = effects.shape
     largest = np.zeros((n, n_eras))
@@ -125,18 +127,19 @@ class EraCalibratedClassifier(ClassifierMixin, OutOfEra):
 
         logit P(y = 1) = c + level_j + slope_j (z - c)
 
-    with normal levels and slopes. Rows of an era that is passed to ``predict_proba``
-    use the era's own level and slope, shrunk to the mean the more the fewer rows it
-    had, on a model fitted without it. Other eras get the mean probability over the
-    distribution, nearer to 1/2 the more eras differ. Each of several classes is
+    with normal levels and slopes. If the eras passed to ``predict_proba`` are known,
+    their rows get the era's own level and slope: the fewer rows an era had in the fit,
+    the nearer to the mean. Predictions for these rows are by the model that was fitted
+    without the era. Rows of other eras get the mean probability over the distribution
+    of eras: the more eras differ, the nearer to 1/2. Each of several classes is
     recalibrated against the others.
     For new eras alone, :class:`~sklearn.calibration.CalibratedClassifierCV` in folds of
     whole eras does as well on public data.""",
         task="classifier with `predict_proba`",
-        folds=", ordered or not",
+        folds=", whether eras are ordered or not",
         more="",
         attributes="""    effects_ : ndarray of shape (n_classes, n_eras_left_out, 2)
-        Levels and slopes of eras; of two classes, those of the second one alone.
+        Levels and slopes of eras; if there are two classes, for the second one alone.
     mean_effects_, spread_effects_ : ndarray of shape (n_classes, 2)
         Their means and standard deviations in the distribution over eras.""",
         rest="""

@@ -1,4 +1,4 @@
-"""Eras where none are given: blocks of time, and rows without correlation.
+"""Make eras where none are given, from blocks of time or rows without correlation.
 
 Functions return one label per row, from 0, to pass as ``fit(X, y, eras=labels)``.
 """
@@ -44,7 +44,7 @@ def time_blocks(
 
     Rows of equal time share a block, and blocks follow the order of time. With
     ``by="rows"``, which suits the split criteria, blocks have about equal numbers of
-    rows, and none is empty; a time of more rows than a block has its own block. With
+    rows, and none is empty; a time that has more rows than this is a block alone. With
     ``by="time"``, blocks have equal lengths, like quarters: the block of time t is
     ``floor(n_blocks (t - t_min) / (t_max - t_min))``, with t_max in the last one.
 

@@ -1,4 +1,4 @@
-"""Eras of rows among which features are hardly correlated."""
+"""Split rows into eras within which features are hardly correlated."""
 
 from __future__ import annotations
 
@@ -39,9 +39,9 @@ def decorrelated_partition(
 ) -> NDArray[np.intp]:  # fmt: skip
     """Split rows into eras in which features are as little correlated as possible.
 
-    A feature may predict only because it is correlated with another one, which rows
-    without this correlation reveal. Section 5.3 of [1]_ makes environments where data
-    have none by Decorr [2]_, whose objective is, up to a factor, ::
+    A feature may predict only because it is correlated with another one; rows without
+    this correlation reveal it. For data without environments, section 5.3 of [1]_ makes
+    environments by Decorr [2]_, whose objective is, up to a factor, ::
 
         J = 1/M Σ_e J_e,    J_e = 1/(p (p-1)) Σ_{j≠k} R_e,jk²
 
@@ -55,9 +55,10 @@ def decorrelated_partition(
     X : array-like of shape (n_samples, n_features)
         The rows, without missing values.
     n_eras : int
-        The number M of eras, at least 2. Each has at least half an equal share of rows.
+        The number M of eras, at least 2. Each era gets at least half of an equal share
+        of the rows.
     random_state : int, RandomState instance or None, default=None
-        Determines where the search starts, and its order of rows.
+        Determines where the search starts, and in which order it goes through rows.
 
     Returns
     -------
@@ -157,10 +158,11 @@ def _best_moves(
     X: Array, labels: Array, counts: Array, means: Array, scales: Array, R: Array,
     _: float,
 ) -> tuple[Array, Array]:  # fmt: skip
-    """Return the best era for each row and, to first order, the change of J by the move
-    there, times M p (p-1) / 2. A row that enters era e of n_e rows, where its standard
-    scores are z, adds ``(Σ_{j≠k} R_jk z_j z_k - Σ_j z_j² Σ_{k≠j} R_jk²) / n_e``; a row
-    that leaves the era subtracts it.
+    """Return the best era for each row and, to first order, the change of J if the row
+    moves there, times M p (p-1) / 2. A row that enters era e of n_e rows, in which its
+    standard scores are z, adds
+    ``(Σ_{j≠k} R_jk z_j z_k - Σ_j z_j² Σ_{k≠j} R_jk²) / n_e``; a row that leaves the era
+    subtracts this term.
     """
     z = (X[:, np.newaxis] - means) / scales  # (n_rows, n_eras, n_features)
     slopes = (np.einsum("nej,ejk->nek", z, R, optimize=True) * z).sum(axis=2)
@@ -173,8 +175,8 @@ def _best_moves(
 def _allowed(
     wanted: Array, sources: Array, targets: Array, counts: Array, least: int
 ) -> Iterator[list[int]]:
-    """Yield lists of moves that leave every era at least `least` rows. A row of an era
-    of `least` rows waits for a row that moves the other way: one list has both moves.
+    """Yield lists of moves after which every era has at least `least` rows. A row of an
+    era of `least` rows waits for a row that moves the other way; both are one list.
     """
     counts = counts.astype(int)
     waiting: dict[tuple[int, int], list[int]] = defaultdict(list)

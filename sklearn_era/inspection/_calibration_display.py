@@ -1,4 +1,4 @@
-"""Calibration of each era as forest plots."""
+"""Draw the calibration of each era as forest plots."""
 
 from typing import Any, Self
 

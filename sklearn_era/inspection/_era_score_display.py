@@ -1,4 +1,4 @@
-"""Figures of a model's score in each era."""
+"""Draw figures of a model's score in each era."""
 
 from __future__ import annotations
 
@@ -110,16 +110,18 @@ class EraScoreDisplay:
         ax : matplotlib Axes, default=None
             Where to draw; None makes a figure.
         kind : {'bar', 'line', 'forest'}, default='bar'
-            The marks; a line suits many eras, and a forest plot has a row per era. Bars
-            have no 0 on their axis if scores differ by less than their distance from 0.
+            The marks; a line suits many eras, and a forest plot has a row for each era.
+            The axis of bars does not include 0 if the range of scores (with error bars)
+            is smaller than its distance from 0.
         forecast : EraScoreForecast, default=None
             The forecast of the next era, drawn last: its mean, with intervals of 80 %
             (thick) and 95 % (thin). A forest plot adds a band for 95 %, and a diamond
             for the pooled mean, as wide as the mean's interval of 95 %.
         next_error : float, default=None
             The sampling error of the next era's score, which widens its intervals. None
-            takes the root mean square of the errors of known scores ("measured"); 0 is
-            for the true score, of endlessly many rows, as in metafor.
+            takes the root mean square of the errors of known scores ("measured" in the
+            figure); 0 is for the true score, that of infinitely many rows, as in
+            metafor.
         numbers : bool, default=None
             Whether to print scores, their intervals of 95 % and `n_samples` at the
             right of a forest plot. None prints them in every forest plot.
@@ -309,8 +311,8 @@ class EraScoreDisplay:
         ------
         ValueError, NotFittedError
             If lengths differ, a label is missing, `scoring` is several scorers or asks
-            for eras, the score fails in an era (the message names it), or `estimator`
-            is not fitted.
+            for eras, the score fails in an era (the message names the era), or
+            `estimator` is not fitted.
         """
         check_is_fitted(estimator)
         scorer, name = scorer_of_an_era(estimator, scoring)

@@ -1,4 +1,4 @@
-"""The scorer for the rows of one era."""
+"""Make a scorer for the rows of one era."""
 
 from typing import Any
 

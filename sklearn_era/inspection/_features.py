@@ -1,4 +1,4 @@
-"""The features of a fitted model, as columns of X."""
+"""Find the features of a fitted model among the columns of X."""
 
 from typing import Any
 

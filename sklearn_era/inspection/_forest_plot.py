@@ -1,4 +1,4 @@
-"""Scores of eras as a forest plot: one row for each era, and summaries of all eras."""
+"""Draw a forest plot: one row with the score of each era, and summaries of all eras."""
 
 from typing import Any
 
@@ -14,8 +14,8 @@ _SPACE = "\u2007"  # as wide as a digit
 
 
 def next_text(forecast: EraScoreForecast, error: float | None) -> str:
-    """Return a note on the next era's interval: whether the interval is for a measured
-    score, with a sampling error, or for the true score.
+    """Return a note for a figure: whether the next era's interval is for a measured
+    score, which has a sampling error, or for the true score.
     """
     if error is None:
         return ", measured" if forecast.sampling_error_ > 0 else ""

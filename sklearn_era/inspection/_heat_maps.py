@@ -1,4 +1,4 @@
-"""Effects and Shapley values of features by era, drawn as heat maps."""
+"""Draw effects and Shapley values of features by era as heat maps."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""A figure of a model's tree, with an arrow for each era under each split."""
+"""Draw a model's tree, with an arrow for each era under each split."""
 
 from __future__ import annotations
 
@@ -32,8 +32,9 @@ def plot_tree(
     """Draw a tree of a booster or forest, with an arrow for each era under each split.
 
     Rows that meet a split's condition go to the left. An era's arrow points to the side
-    that predicts more in the era. Its length is the square root of the era's gain per
-    row, divided by the split's largest. More than 30 eras are drawn as a histogram.
+    that predicts more in the era. The arrow's length is the square root of the era's
+    gain per row, divided by the largest of the split. More than 30 eras are drawn as a
+    histogram.
 
     Parameters
     ----------
@@ -126,8 +127,9 @@ def draw_eras(ax: Any, x: float, level: float, effects: Any, color: Any) -> None
 
 
 def _place(nodes: list[Node], i: int, places: dict[int, float], n: int) -> int:
-    """Set the `places` of node `i` and of all nodes below: the middle of its children,
-    or without children the next column, from `n` on. Return the number of columns used.
+    """Set the `places` of node `i` and of all nodes below it. A node without children
+    gets the next free column, from `n` on; any other node gets the mean place of its
+    children. Return the next column that is free then.
     """
     for child in nodes[i].children:
         n = _place(nodes, child, places, n)

@@ -1,4 +1,4 @@
-"""Gradients of a fitted model over given rows, and their sums by split and era."""
+"""Compute a fitted model's gradients over rows, and their sums by split and era."""
 
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
@@ -36,7 +36,7 @@ Compute = Callable[[int, Array], Gradients]
 
 
 class ReplayData(NamedTuple):
-    """Rows over which a fit is run again, checked and encoded as in `fit`."""
+    """The rows to run a fitted model over again, checked and encoded as in `fit`."""
 
     X: Array  # categories encoded, categorical features first
     y: Array  # classes as 0..n_classes-1
@@ -93,8 +93,9 @@ def check_replay_data(
 
 
 def replay_trees(estimator: BaseEstimator, data: ReplayData) -> Iterator[TreeSums]:
-    """Yield a `TreeSums` over `data` for each tree. Gradients are taken at the sum of a
-    booster's earlier trees, or at the mean of the rows that a forest's tree drew.
+    """Yield a `TreeSums` over `data` for each tree. A booster's gradients are taken at
+    the predictions of all earlier trees, a forest's at the mean of the rows that the
+    tree drew.
     """
     if hasattr(estimator, "_era_intercepts"):
         raise ValueError(
@@ -179,8 +180,8 @@ def _boosting_gradients(
 def _forest_gradients(
     estimator: BaseEstimator, data: ReplayData, n_threads: int
 ) -> Compute:
-    """Return a function that computes gradients of the squared error at the mean of the
-    rows that a tree drew, as no tree of a forest builds on another.
+    """Return a function that computes gradients of the squared error. They are taken at
+    the mean of the rows that a tree drew, as no tree of a forest builds on another one.
     """
     targets = estimator._make_targets(data.y)
     weights = 1.0 if data.sample_weight is None else data.sample_weight

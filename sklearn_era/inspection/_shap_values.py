@@ -1,4 +1,4 @@
-"""Exact Shapley values of predictions, and summaries of them by era."""
+"""Compute exact Shapley values of predictions, and summarise them by era."""
 
 from dataclasses import dataclass, fields
 from typing import Any
@@ -71,12 +71,12 @@ class ShapValues:
         Returns
         -------
         summary : Bunch
-            Within each era, the mean `mean_abs` of absolute values, and the mean `mean`
-            and standard deviation `std` of values, of shape (n_eras, n_features) or
-            (n_eras, n_features, n_classes). Over eras, each counting once, the standard
-            deviations of both means, `mean_abs_spread` and `mean_spread`, of shape
-            (n_features,) or (n_features, n_classes). Also `era_labels`, `feature_names`
-            and `output_names`.
+            `mean_abs`, `mean` and `std` are, within each era, the mean of absolute
+            values, the mean of values and their standard deviation, of shape (n_eras,
+            n_features) or (n_eras, n_features, n_classes). `mean_abs_spread` and
+            `mean_spread` are the standard deviations of `mean_abs` and `mean` over
+            eras, each counting once, of shape (n_features,) or (n_features, n_classes).
+            There are also `era_labels`, `feature_names` and `output_names`.
 
         Raises
         ------
@@ -113,37 +113,43 @@ def shap_values(model: BaseEstimator, X: Any, *, background: Any = None) -> Shap
     model : HistGradientBoostingRegressor, HistGradientBoostingClassifier, \
             EraForestRegressor, EraForestClassifier, AutoEraRegressor or \
             AutoEraClassifier
-        A fitted model. A booster may be scikit-learn's. Members of an average may be
-        linear if `background` is given: a column's value is then its coefficient times
-        its difference from the column's mean in `background`.
+        A fitted model. A booster may be scikit-learn's. Members of an AutoEra average
+        may be linear if `background` is given: for a linear member, the value of a
+        column is its coefficient times its difference from its mean in `background`.
     X : array-like of shape (n_samples, n_features)
         The rows to explain.
     background : array-like of shape (n_background, n_features), default=None
         Some hundred rows that give values to unknown features: ``v(S) = mean_b f(x_S,
-        b_not S)`` ("interventional") [3]_. None weighs both sides of each split by
-        their training rows instead ("path-dependent", the TreeSHAP of [2]_).
+        b_not S)`` ("interventional") [3]_. With None, both sides of a split by an
+        unknown feature are weighted by their training rows ("path-dependent", the
+        TreeSHAP of [2]_).
 
     Returns
     -------
     result : ShapValues
         Values of the raw prediction: logarithms with the loss "poisson" or "gamma";
         log-odds of a classifier; and for `EraForestClassifier` mean proportions, of the
-        second class or of each of more than two, before they are scaled to add up to 1.
-        With `era_effects`, ``base_values`` holds the forecast of a new era.
-        `AutoEraClassifier`, and `AutoEraRegressor` with a log link, average members
-        after the link, and exact values of such an average are not known. Its values
-        are in log-odds, or in logarithms of means or of more than two probabilities:
-        the sum of each member's exact values times the mean slope of the average in the
-        member's raw prediction, from the base to the row [4]_. They add up to the
-        average, and are exact if one member has all weight.
+        second class or of each class if there are more than two, before they are scaled
+        to add up to 1. With `era_effects`, ``base_values`` holds the forecast of a new
+        era.
+
+        `AutoEraClassifier`, and `AutoEraRegressor` with a log link, average the
+        predictions of members after the link. Exact values of such an average are not
+        known. The values returned explain the log-odds of the average if there are two
+        classes, else the logarithm of the average. A feature's value is a sum over
+        members: the member's exact value times the mean slope of the average in the
+        member's raw prediction, along the path from the base to the row [4]_. The
+        values of a row add up to the average on this scale, and they are exact if one
+        member has all the weight.
 
     Raises
     ------
     ValueError, NotFittedError
-        If a member of an average is neither linear nor made of trees, is linear without
-        `background`, or is cut off at the range of targets; if columns are not those of
-        the fit, or `model` is not fitted; or if a path has over 64 features with
-        `background`.
+        If a member of an average is neither linear nor made of trees, or is linear and
+        `background` is None; if a linear member keeps predictions of these rows within
+        the range of training targets, so that they are not sums; if columns are not
+        those of the fit, or `model` is not fitted; or if a path in a tree has over 64
+        features and `background` is given.
 
     References
     ----------

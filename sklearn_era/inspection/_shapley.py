@@ -1,4 +1,4 @@
-"""Shapley values of trees, of linear models and of averages of models."""
+"""Compute Shapley values of trees, of linear models and of averages of models."""
 
 from collections.abc import Callable
 from functools import partial
@@ -77,16 +77,19 @@ def _along_paths(
     model: BaseEstimator, weights: list[float], parts: list[Sums],
     responses: list[Response],
 ) -> tuple[Array, Array]:  # fmt: skip
-    """Return Shapley values and the base of an average, on the scale of its link.
-    Values are members' own, times the average's mean slopes in members' raw predictions
-    along the straight path from all bases (Aumann and Shapley 1974).
+    """Return Shapley values and the base of an average, on the scale of its link. A
+    value is a sum over members: the member's own value times the mean slope of the
+    average in the member's raw prediction, along the straight path from the members'
+    bases to their raw predictions (Aumann and Shapley 1974).
     """
     starts = [base[np.newaxis] for _, base, _ in parts]
     steps = [values.sum(axis=1) for values, _, _ in parts]
     is_binary = is_classifier(model) and steps[0].shape[1] == 1
 
     def average(at: float) -> tuple[Array, list[Array]]:
-        """Return the average at a share of the path, and its slope in each member."""
+        """Return the average at the share `at` of the path, and the average's slope in
+        each member's raw prediction.
+        """
         pairs = zip(responses, starts, steps, strict=True)
         found = [respond(start + at * step) for respond, start, step in pairs]
         mean = np.asarray(sum(w * p for w, (p, _) in zip(weights, found, strict=True)))
@@ -157,7 +160,9 @@ def _proportions(raw: Array) -> tuple[Array, Array]:
 
 
 def _of_sources(model: BaseEstimator, values: Array, base: Array, data: Array) -> Sums:
-    """Return `Sums`, with each encoded column's values added to those of its column."""
+    """Return `Sums` in which each encoded column's values are added to the values of
+    the column that it encodes.
+    """
     if values.shape[1] > (n := model.n_features_in_):
         values, encoded = values[:, :n].copy(), values[:, n:]
         sources = model.encoder_._columns

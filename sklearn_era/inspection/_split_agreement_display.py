@@ -1,4 +1,4 @@
-"""A figure of how far eras agree on the splits of a model."""
+"""Draw how far eras agree on the splits of a model."""
 
 from typing import Any
 
@@ -17,9 +17,9 @@ _SMALLEST_AREA = 4.0
 class SplitAgreementDisplay:
     """Direction agreement of a model's splits, by depth.
 
-    Each bubble is for the splits of one depth and agreement; its area is their share of
-    the model's gain. Eras disagree about the splits of bubbles low in the figure. A
-    line runs through the mean agreement of each depth, weighted by gain.
+    Each bubble is for the splits of one depth and agreement; the bubble's area is the
+    splits' share of the model's gain. Eras disagree about the splits of bubbles low in
+    the figure. A line runs through the mean agreement of each depth, weighted by gain.
 
     Parameters
     ----------

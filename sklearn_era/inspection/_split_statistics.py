@@ -1,4 +1,4 @@
-"""Gains and directions of a model's splits in each era, and gains by feature."""
+"""Compute gains and directions of a model's splits by era, and gains by feature."""
 
 from __future__ import annotations
 
@@ -258,8 +258,8 @@ def era_feature_importances(
 def _compare_trees(
     estimator: BaseEstimator, data: ReplayData, minimum: float | None
 ) -> Iterator[tuple[TreeSums, EraComparison, EraComparison]]:
-    """Yield three results for each tree: the sums on both sides of its splits, by era;
-    and the comparison of the two sides, over all rows together and in each era.
+    """Yield three results for each tree: the sums by era on both sides of its splits; a
+    comparison of the two sides over all rows; and a comparison in each era.
     """
     if minimum is None:
         minimum = getattr(estimator, "min_samples_per_era", 1)

@@ -1,4 +1,4 @@
-"""Features whose effect changes sign between eras: tests, and scores without them."""
+"""Find features whose effect changes sign between eras, and score without them."""
 
 from __future__ import annotations
 
@@ -50,31 +50,32 @@ def era_stability(
     n_jobs: int | None = None, verbose: int = 0,
     random_state: int | np.random.RandomState | None = None, as_frame: bool = False,
 ) -> Bunch:  # fmt: skip
-    """Find features whose effect has one sign in some eras and the other in others.
+    """Find features whose effect has one sign in some eras, and the opposite in others.
 
     In eras left out, each feature in turn gets values of random training rows.
     Residuals are targets less the mean prediction over such draws. An effect in an era
     is the slope of residuals on a score of the feature: each of ten quantiles, or each
     category, has a score. Scores are learnt from every other block of an era's rows,
     effects are measured in the blocks between, and vice versa. As neighbouring rows may
-    share noise, errors of independent rows [3]_ get a factor from effects of values
-    shifted along an era's rows.
+    share noise, errors for independent rows [3]_ are multiplied by a factor, which is
+    estimated from the effects of values shifted along an era's rows.
 
     A feature turns if effects of both signs are too large for chance [1]_. With Q the
     sum of squares of negative effects, each divided by its standard error, K the number
-    of effects up to one standard error, as larger ones do not matter [4]_, and Φ the
-    normal distribution function, the p-value of the hypothesis that all effects are at
-    least 0 is ::
+    of effects of at most one standard error, as larger effects are left out [4]_, and Φ
+    the normal distribution function, the p-value of the hypothesis that all effects are
+    at least 0 is ::
 
         p = sum_{h=1}^K Binomial(h; K, 1 / (2 Φ(1))) P(chi2_h > Q)
 
-    The feature's p-value is the larger of this one and that for effects of at most 0.
+    The feature's p-value is the larger of this one and the p-value of the hypothesis
+    that all effects are at most 0.
     Ordered eras are also tested in blocks of 2, 4 and so on neighbours, down to two
     blocks, as blocks may show effects that noise hides in single eras; the p-value is
     then the smallest one times the number of tests. Eras are taken for independent,
     given their effects. The null hypothesis is that no two effects have opposite signs:
     an effect that is merely larger in some eras, or 0, does not turn; an effect that
-    varies about 0 at random does. Features are found at a false discovery rate of
+    varies about 0 at random does turn. Features are found at a false discovery rate of
     `alpha` [2]_, if p-values are not negatively related.
 
     Parameters
@@ -129,9 +130,10 @@ def era_stability(
             test with the smallest p-value.
         price : dict of str to list, or DataFrame
             A row for each of the ten features that turn most (by p-value), and one for
-            all that turn: names in `dropped`, and the mean gain of score without them,
-            with its error, in rows left out of known eras (`known`, `known_error`) and
-            in eras left out (`new`, `new_error`), later ones if eras are ordered.
+            all features that turn. `dropped` has the names of the features. `known` and
+            `new` are the mean gains of score without these features, in rows left out
+            of known eras, and in eras left out (later eras if eras are ordered);
+            `known_error` and `new_error` are the standard errors of these means.
         era_order : {'ordered', 'unordered'}
             Whether eras were taken in the order of their labels, as time.
         era_labels, feature_names : of shape (n_eras,), (n_features,)

@@ -1,5 +1,5 @@
-"""The empirical support match: the share of each feature's range that eras cover; how
-far its distribution drifts; and how well a classifier tells two sets of rows apart.
+"""Measure the empirical support match, which is the share of each feature's range that
+eras cover; drift of features; and how well a classifier tells two sets of rows apart.
 """
 
 from __future__ import annotations
@@ -64,24 +64,24 @@ def support_match(
         PSI = Σ_b (p_b - q_b) log(p_b / q_b)
 
     A bin without rows of the era or of the reference counts as half a row; categories
-    that the reference lacks share a bin. By custom, an index below 0.1 is no drift, and
-    above 0.25 much. Without any drift, the index of n rows and m reference rows is
-    about ``(B - 1) (1 / n + 1 / m)``. The distance of Kolmogorov and Smirnov is the
-    largest difference of both distribution functions of a numeric feature, without
-    missing values.
+    that the reference lacks share a bin. By custom, an index below 0.1 means no drift,
+    and an index above 0.25 much drift. Without any drift, the index of n rows and m
+    reference rows is about ``(B - 1) (1 / n + 1 / m)``. The distance of Kolmogorov and
+    Smirnov is the largest difference between a numeric feature's distribution functions
+    in the era and in the reference, without missing values.
 
     Parameters
     ----------
     X : array-like or data frame of shape (n_samples, n_features)
         The rows: those of the training set.
     eras : array-like of shape (n_samples,), str or list of str
-        Era of each row, or the name or names of columns of X, which are then no
-        features, in `X_holdout` either.
+        Era of each row, or the name or names of columns of X, which are then features
+        neither of X nor of `X_holdout`.
     X_holdout : array-like or data frame of shape (n_holdout, n_features), default=None
         Rows of another set, such as later rows, to compare with the bins of X.
     reference_eras : array-like, default=None
         Labels of the eras that drift is measured from, such as training eras; None
-        takes all. An era among them is compared with the others.
+        takes all eras. A reference era is compared with all other reference eras.
     categorical_features : 'from_dtype', None or array-like of {bool, int, str}, \
 default='from_dtype'
         The categorical features, as a mask, indices, or names of a frame's columns;
@@ -105,8 +105,8 @@ default='from_dtype'
         by_era : ndarray or DataFrame of shape (n_eras, n_features)
             c_fe / B_f.
         psi, ks : ndarray or DataFrame of shape (n_eras, n_features)
-            The population stability index, and the distance of Kolmogorov and Smirnov,
-            NaN for categories; both are NaN without rows to compare.
+            The population stability index, and the distance of Kolmogorov and Smirnov.
+            The distance is NaN for categories; both are NaN without rows to compare.
         n_bins : of shape (n_features,)
             B_f.
         era_labels, feature_names : of shape (n_eras,), (n_features,)
@@ -116,14 +116,14 @@ default='from_dtype'
             holdout rows; and the share of holdout rows whose value X does not cover: a
             number out of X's range, another category, or a missing value.
         holdout_psi, holdout_ks : of shape (n_features,)
-            With `X_holdout`: `psi` and `ks` of its rows.
+            With `X_holdout`: `psi` and `ks` of the holdout rows.
 
     Raises
     ------
     ValueError, MissingPackageError
         If tables are empty, differ in their columns, or hold columns that are neither
-        numeric nor categorical; `eras` does not label the rows; `reference_eras` has
-        labels that `eras` lacks; or pandas is missing.
+        numeric nor categorical; if `eras` does not label the rows; if `reference_eras`
+        has labels that `eras` lacks; or if pandas is missing with ``as_frame=True``.
 
     References
     ----------
@@ -258,8 +258,9 @@ def domain_classifier_auc(
 
     The measure is the area under the ROC curve of the domain classifier of Moneda
     (2021), sections 2.5 and 6.1.2, in rows that it has not seen. At 0.5, features are
-    distributed alike in both sets; at 1, each row reveals its set, as by a date, which
-    `X` should not have. Even at 0.5, the target may depend on features in another way.
+    distributed alike in both sets; at 1, each row reveals its set, for example by a
+    date, which `X` should not have. Even at 0.5, the target may depend on features in
+    another way in the second set.
 
     Parameters
     ----------

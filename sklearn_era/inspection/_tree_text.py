@@ -1,4 +1,4 @@
-"""A tree of a model as text and for Graphviz, with the agreement of eras on splits."""
+"""Write a tree as text or for Graphviz, with the agreement of eras on splits."""
 
 import json
 from collections.abc import Iterator
@@ -36,8 +36,9 @@ def describe_tree(
     estimator: BaseEstimator, X: Table, y: ArrayLike, eras: Eras | None,
     weights: ArrayLike | None, tree: int, max_depth: float,
 ) -> list[Node]:  # fmt: skip
-    """Return a tree's nodes in order, in words; splits deeper than `max_depth` are cut
-    off. With X, y and eras, splits have the directions of eras.
+    """Return a list of a tree's nodes in words, in the order of the tree. Splits deeper
+    than `max_depth` are cut off. If X, y and eras are given, splits have the directions
+    of eras.
     """
     check_hist_gradient_boosting(estimator)
     trees = [tree for trees in estimator._predictors for tree in trees]
@@ -83,7 +84,7 @@ def describe_tree(
 def _sides(
     name: str, node: Any, threshold: str, categories: tuple[Any, ...] | None
 ) -> tuple[str, str]:
-    """Return in words which rows a split sends to the left, and which to the right."""
+    """Return the conditions, as texts, of rows that a split sends left, and right."""
     missing, known = f"{name} is missing", f"{name} is not missing"
     if categories == ():
         return missing, known
@@ -106,8 +107,9 @@ def export_text(
     """Return a tree of a booster or forest as text, with the agreement of eras.
 
     The format is that of :func:`sklearn.tree.export_text`, with categories and missing
-    values. A split has its number of rows and its gain, from the fit or from `X`. With
-    `X`, it also has the numbers of eras where the left or the right side predicts more.
+    values. A split has its number of rows and its gain, both from the fit or, if `X` is
+    given, from `X`. It then also has the number of eras in which the left side predicts
+    more, and the number in which the right side does.
 
     Parameters
     ----------
@@ -127,7 +129,8 @@ def export_text(
     Raises
     ------
     ValueError
-        As `split_statistics`; for an unknown `tree`, or only some of X, y and eras.
+        As `split_statistics`, or if `tree` is unknown, or if only some of X, y and eras
+        are given.
 
     Examples
     --------

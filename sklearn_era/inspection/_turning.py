@@ -1,5 +1,6 @@
-"""Effects of features in eras left out, and a test of whether effects have both signs.
-Scores of bins come from one half of the rows, effects from the other, and vice versa.
+"""Estimate effects of features in eras left out, and test if effects have both signs.
+Bins of a feature get scores from one half of an era's rows, effects are slopes on these
+scores in the other half, and then the halves change places.
 """
 
 from collections import Counter
@@ -82,8 +83,8 @@ def measure_features(
     sample_weight: Any, n_repeats: int, **folds_and_name: Any,
 ) -> Bunch:  # fmt: skip
     """Return a Bunch: `importances` of shape (n_features, n_folds, n_eras); `rows`, the
-    indices of rows left out; their `residuals` without each feature, of shape
-    (n_features, n_rows, n_outputs); and `weights` of all rows.
+    indices of rows left out; the `residuals` of these rows from predictions without
+    each feature, of shape (n_features, n_rows, n_outputs); and `weights` of all rows.
     """
     # Targets are numbers, or rows of 0 and 1.
     targets, classes = y[:, np.newaxis], None
@@ -108,8 +109,8 @@ def _measure_fold(
     eras: EncodedEras, n_repeats: int, model: BaseEstimator, train: Codes, test: Codes,
     seed: int,
 ) -> tuple[Array, Array]:  # fmt: skip
-    """Return importances (rises of the loss) by feature and era, and residuals of
-    predictions made without each feature.
+    """Return importances (rises of the loss) by feature and era, and the residuals of
+    the rows `test` from predictions without each feature.
     """
     rng = np.random.default_rng(seed)
     rows, target = _safe_indexing(X, test), targets[test]
@@ -156,8 +157,9 @@ def find_turning(
     columns: Sequence[Column], eras: EncodedEras, measured: Any, are_ordered: bool,
     rng: np.random.RandomState,
 ) -> dict[str, Array]:  # fmt: skip
-    """Return `effects` and their `errors` by era and feature, and `p_value` and
-    `n_merged` by feature; see `turning_of`.
+    """Return a dict: `effects` and their `errors`, of shape (n_eras, n_features), and
+    `p_value` and `n_merged` (the number of eras in a block of the test with the least
+    p-value), of shape (n_features,). See `turning_of`.
     """
     order = np.lexsort((measured.rows, eras.codes[measured.rows]))
     rows, n_eras = measured.rows[order], eras.labels.size
@@ -174,8 +176,8 @@ def find_turning(
 
 
 def _bins(column: Column) -> Codes:
-    """Return the bin of each value: its quantile or category. Missing numbers have a
-    bin, and rare categories share a bin.
+    """Return the bin of each value, by its quantile or its category. Missing numbers
+    have a bin of their own, and rare categories share a bin.
     """
     if column.is_categorical:
         ranked = Counter(column.values.tolist()).most_common()
@@ -190,8 +192,9 @@ def _bins(column: Column) -> Codes:
 def make_design(
     codes: Codes, n_eras: int, are_ordered: bool, rng: np.random.RandomState
 ) -> Design:
-    """Return a `Design` for rows sorted by era. Blocks of an era's rows are in either
-    half in turn. Each level of ordered eras has half as many blocks, down to two.
+    """Return a `Design` for rows sorted by era. Blocks of an era's rows belong to the
+    first half and to the second half in turn. If eras are ordered, each further level
+    has half as many blocks of eras, down to two.
     """
     counts = np.bincount(codes, minlength=n_eras)
     is_used = (counts >= _LEAST_ROWS)[codes]
@@ -209,8 +212,9 @@ def make_design(
 def turning_of(
     rows: Rows, n_eras: int, design: Design
 ) -> tuple[Array, Array, float, int]:
-    """Return a feature's effects by era, positive with the pooled effect's sign; their
-    errors; the p-value of the hypothesis of one sign; and the number of eras per block.
+    """Return four results: a feature's effects by era, positive if they have the pooled
+    effect's sign; their errors; the p-value of the hypothesis that all effects have one
+    sign; and the number of eras in a block of the test with the least p-value.
     """
     rows = rows.take(design.is_used)
     if not rows.codes.size:
@@ -238,8 +242,9 @@ def turning_of(
 
 
 def _merge(sums: Array, starts: Codes) -> tuple[Array, Array]:
-    """Return effects of blocks of eras and their errors by White (1980), from `sums` of
-    `_measure`, of shape (..., 3, 2, n_eras), and the first era of each block.
+    """Return the effects of blocks of eras and their errors by White (1980). `sums` are
+    those of `_measure`, of shape (..., 3, 2, n_eras); `starts` has the first era of
+    each block.
     """
     of_blocks = np.add.reduceat(sums, starts, axis=-1)
     products, squares, noise = np.moveaxis(of_blocks, -3, 0)
@@ -262,7 +267,7 @@ def _inflation(of_shifts: Array, starts: Codes, n_rows: float) -> float:
 def _directions(
     rows: Rows, n_eras: int, is_second: NDArray[np.bool_]
 ) -> tuple[Array, Array]:
-    """Return the scores of bins for each half of the rows, learnt on the other half."""
+    """Return the scores of bins for each half of the rows, learnt in the other half."""
     n_bins = int(rows.bins.max()) + 1
     halves = rows.take(~is_second), rows.take(is_second)
     (first, shape), (second, _) = (_direction(half, n_eras, n_bins) for half in halves)
@@ -279,7 +284,7 @@ def _measure(
     rows: Rows, scores: tuple[Array, Array], n_eras: int, is_second: NDArray[np.bool_]
 ) -> tuple[Array, Array]:
     """Return the sums of `_slopes` by era, for each half of the rows, and the residuals
-    from the slopes.
+    that are left after the slopes.
     """
     left, sums = np.empty_like(rows.residuals), []
     for of_half, half in zip(scores, (~is_second, is_second), strict=True):
@@ -289,14 +294,15 @@ def _measure(
 
 
 def _centered(values: Array, rows: Rows, n_eras: int) -> Array:
-    """Return values less the weighted mean of their era."""
+    """Return the values of rows minus the weighted mean of each row's era."""
     means = era_means(rows.codes, rows.weights, values.T, n_eras)
     return values - np.nan_to_num(means.T)[rows.codes]
 
 
 def _direction(rows: Rows, n_eras: int, n_bins: int) -> tuple[Array, Array]:
     """Return scores of bins, and the shape (residuals by bin) that eras share. Scores
-    are the leading singular vector of this shape and eras' own, scaled to equal noise.
+    are the leading singular vector of this shape and of eras' own shapes, all scaled to
+    equal noise.
     """
     cells = rows.codes * n_bins + rows.bins
     n = np.bincount(cells, rows.weights, n_eras * n_bins).reshape(n_eras, n_bins, 1)
@@ -319,8 +325,9 @@ def _direction(rows: Rows, n_eras: int, n_bins: int) -> tuple[Array, Array]:
 
 
 def _slopes(scores: Array, rows: Rows, n_eras: int) -> tuple[Array, Array]:
-    """Return sums by era (of residuals times scores, of squared scores, and of noise),
-    whose ratios are slopes and variances; and the residuals from the slopes.
+    """Return sums by era, whose ratios are slopes and variances: the sums of residuals
+    times scores, of squared scores, and of noise. Also return the residuals that are
+    left after the slopes.
     """
 
     def of_eras(values: Array) -> Array:
@@ -339,7 +346,8 @@ def _slopes(scores: Array, rows: Rows, n_eras: int) -> tuple[Array, Array]:
 
 def qualitative(effects: Array, errors: Array) -> float:
     """Return the p-value of the hypothesis that all effects have one sign (Gail, Simon
-    1985), without effects of this sign above their error (Zhao, Small, Su 2019).
+    1985). Effects of this sign that exceed their error are left out (Zhao, Small, Su
+    2019).
     """
     known = np.isfinite(effects) & (errors > 0)
     z = effects[known] / errors[known]

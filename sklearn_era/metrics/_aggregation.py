@@ -1,4 +1,4 @@
-"""Aggregation of the scores of many eras into one number."""
+"""Aggregate the scores of many eras to one number."""
 
 from collections.abc import Callable
 from numbers import Real
@@ -73,8 +73,9 @@ def aggregate(
 def check_direction(
     aggregation: Any, greater_is_better: bool | None, name: str, what: str = ""
 ) -> None:
-    """Raise ValueError if `aggregation` (or else `what`) needs a `greater_is_better`
-    that is None, or if it suits scores only and the metric is an error.
+    """Raise ValueError if `aggregation` depends on the metric's direction, which is
+    unknown (None), or suits scores only and the metric is an error. A mean, "std" or a
+    function depends on the direction only if `what`, a noun for the message, is given.
     """
     if callable(aggregation) or aggregation in ("mean", "std"):
         needs_score = False

@@ -1,4 +1,4 @@
-"""Two models' predictions of the same rows, compared by their scores in eras."""
+"""Compare two models' predictions of the same rows by their scores in eras."""
 
 from __future__ import annotations
 
@@ -37,17 +37,19 @@ class EraComparison:
     scores : EraScores
         The scores of "a" and "b" in each era.
     differences, standard_errors : ndarray of shape (n_eras,)
-        Scores of b less scores of a (of an error, a less b), positive where b is
-        better; and the standard errors of differences, from the rows of each era. A
-        difference is NaN if its error is NaN while two or more others are known.
+        Scores of b minus scores of a (of an error, a minus b), positive where b is
+        better; and the standard errors of differences, from the rows of each era. If
+        two or more errors are known, a difference whose error is NaN is NaN, too.
     mean, standard_error : float
         The mean difference, each era counting once, and its standard error.
     p_value : float
-        The two-sided p-value of no mean difference over all possible eras.
+        The two-sided p-value of the hypothesis that the mean difference over all
+        possible eras is 0.
     probability_next : float
         The probability that b is better in the next era.
     is_ordered : bool
-        Whether eras were taken in order, and neighbours for related.
+        Whether eras were taken in the order of their labels, so that neighbours may be
+        related.
     n_effective : float
         The number of independent eras that would have this `standard_error`.
     metric_name : str
@@ -128,7 +130,7 @@ class EraComparison:
 
 
 def _are_known(errors: Array) -> bool:
-    """Return whether two eras or more have an error: fewer are as good as none."""
+    """Return whether at least two eras have a known error; with fewer, none is used."""
     return bool(np.isfinite(errors).sum() > 1)
 
 
@@ -146,16 +148,17 @@ def compare_predictions(
     greater_is_better: bool | None = None, row_params: Mapping[str, Any] | None = None,
     n_resamples: int = 0, random_state: Any = 0, **metric_params: Any,
 ) -> EraComparison:  # fmt: skip
-    """Compare predictions by a champion and a challenger of the same rows, by era.
+    """Compare a champion's and a challenger's predictions of the same rows, by era.
 
     Each era counts once, and the error of the mean comes from the variation between
-    eras, so that an era with an area of 1 in both counts as any other. Eras whose rows
-    give no error, such as eras of a single row or death, are left out with a warning,
-    unless fewer than two eras have an error.
+    eras, so that an era in which both models have an area of 1 counts as any other.
+    Eras whose rows give no error, such as eras with a single row or a single positive
+    row, are left out with a warning, unless fewer than two eras have an error.
 
     If eras follow each other, the error of the mean difference is that of an AR(1)
     process, as in :class:`~sklearn_era.model_selection.EraSearchCV`; groups, such as
-    hospitals, are taken for independent. Neither model may have seen the eras.
+    hospitals, are taken for independent. Neither model may have been fitted to these
+    eras.
 
     Parameters
     ----------
@@ -165,8 +168,9 @@ def compare_predictions(
     eras, metric :
         As in :func:`era_scores`, with a single metric and one column of eras.
     era_order : {'auto', 'ordered', 'unordered'}, default='auto'
-        Whether eras follow each other in the order of their labels. Numbers do by
-        'auto' (hospitals called 101, 102, ... need 'unordered'); names raise an error.
+        Whether eras follow each other in the order of their labels. With 'auto',
+        numbers do, so that hospitals called 101, 102, ... need 'unordered'; names raise
+        an error.
     sample_weight, greater_is_better, row_params :
         As in :func:`era_scores`.
     n_resamples, random_state :

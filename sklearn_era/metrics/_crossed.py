@@ -1,4 +1,4 @@
-"""The spread of scores over groups and eras, by crossed random effects."""
+"""Estimate the spread of scores over groups and eras, by crossed random effects."""
 
 from collections.abc import Callable
 from itertools import product
@@ -24,8 +24,10 @@ _FAR = 12.0  # log densities so far below the largest do not count
 
 
 class Equations(NamedTuple):
-    """Henderson's mixed-model equations for given variances of rows and residuals, with
-    effects of rows eliminated, and columns rotated to uncorrelated coordinates.
+    """Henderson's mixed-model equations of a table of scores, for given variances of
+    rows and residuals. Effects of rows are eliminated, and columns are rotated to
+    uncorrelated coordinates. The equations have two vectors or three: ones, scores and,
+    for predictions of a known row, the indicator of this row.
     """
 
     information: Array  # on each coordinate
@@ -35,8 +37,9 @@ class Equations(NamedTuple):
     log_determinant: float
 
     def at(self, columns: Array) -> tuple[Array, Array, Array]:
-        """Return, for each variance in `columns`, the posterior variances of
-        coordinates; ``x' V^-1 y`` for all pairs of vectors; and ``log |V|``.
+        """Return three results for each variance of columns in `columns`: the posterior
+        variances of the coordinates; ``x' V^-1 y`` for all pairs x, y of the vectors;
+        and ``log |V|``, with V the covariance of all scores.
         """
         ratios = 1 + np.multiply.outer(columns, self.information)
         left, n = columns[:, np.newaxis] / ratios, len(self.gram)
@@ -46,7 +49,9 @@ class Equations(NamedTuple):
 
 
 class Variances(NamedTuple):
-    """Variances to integrate over: one of rows, one of residuals, many of columns."""
+    """Points of a grid over variances, which share the variances of rows and residuals
+    and differ in the variance of columns.
+    """
 
     relation: int  # of columns, its number: see `CrossedEras`
     row: float
@@ -78,15 +83,18 @@ def _zoom(
 
 
 class CrossedEras:
-    """The model of `EraScoreForecast` for a table of groups by eras.
+    """The model of `EraScoreForecast` for a table with a row for each group and a
+    column for each era, or the reverse if there are more eras than groups and eras are
+    not related.
 
-    Variances are unknown, and results are averages over a grid of them. The grid is in
-    log(1 + r), with r a variance divided by the variance of residuals and sampling
-    errors together. Without sampling errors, all variances are multiples of the
-    residual variance, which is integrated out by itself. The prior is uniform in
-    log(1 + r), as is Jeffreys' prior if groups are in equally many eras; columns have
-    Jeffreys' prior, which depends on how columns are related. A relation is the
-    correlation of neighbours and the variance of a slope (see `correlations`).
+    Variances are unknown, and results are averages over a grid of variances. The grid
+    is in log(1 + r), with r a variance divided by the variance of residuals and
+    sampling errors together. Without sampling errors, all variances are multiples of
+    the residual variance, which is integrated out by itself. The prior of rows is
+    uniform in log(1 + r), as is Jeffreys' prior if groups are in equally many eras;
+    columns have Jeffreys' prior, which depends on how columns are related. A relation
+    of columns is a pair: the correlation of neighbours, and the variance of a slope
+    (see `correlations`).
     """
 
     def __init__(self, table: Array, errors: Array, are_related: bool) -> None:
@@ -158,8 +166,9 @@ class CrossedEras:
     def _equations(
         self, relation: int, row: float, residual: float, at: int | None = None
     ) -> Equations:
-        """Return the `Equations` for a relation of columns and the variances of rows
-        and of residuals. If `at` is given, a third vector indicates this row.
+        """Return the `Equations` for a relation of columns, given by its number, and
+        for the variances of rows and of residuals. If the number `at` of a row is
+        given, the equations have a third vector: 1 in this row, and 0 in all others.
         """
         vectors = self._vectors
         if at is not None:
@@ -180,8 +189,9 @@ class CrossedEras:
         return Equations(information.clip(0), basis, products, gram, determinant)
 
     def _likelihoods(self, equations: Equations, columns: Array) -> Array:
-        """Return, for each variance in `columns`, the log of the restricted likelihood
-        (Patterson, Thompson 1971), and the weighted sum of squared residuals.
+        """Return, for each variance of columns in `columns`, the log of the restricted
+        likelihood (Patterson, Thompson 1971), and the residuals' weighted sum of
+        squares.
         """
         _, grams, determinants = equations.at(columns)
         precision, n = grams[:, 0, 0], self._n - 1
@@ -194,8 +204,9 @@ class CrossedEras:
     def _variances_at(
         self, relation: int, points: Array, prior_weight: float = 1.0
     ) -> list[Variances]:
-        """Return the `Variances` at each of `points` (of rows and residuals), with a
-        grid of variances of columns. `prior_weight` is the prior of the relation.
+        """Return the `Variances` at each of `points`, which give the variances of rows
+        and of residuals, with a grid of variances of columns. `prior_weight` is the
+        prior probability of the relation.
         """
         levels = [self._levels(point) for point in points]
         equations = [self._equations(relation, *level[:2]) for level in levels]
@@ -248,8 +259,9 @@ class CrossedEras:
         return dict(zip([*names, "residual"], found, strict=True))
 
     def _weigh(self, shares: Any) -> Array:
-        """Return weights of all points of the grid, by the prior that matches
-        probabilities of the sum of their variances times `shares` (Peers 1965).
+        """Return the weights of all points of the grid, by the prior that matches the
+        probabilities of the sum of a point's three variances, each multiplied by its
+        number in `shares` (Peers 1965).
         """
         of_residual = max(1, self._n - self._sizes.sum() + 1)
         freedom = np.append(self._sizes - 1, of_residual)
@@ -272,8 +284,9 @@ class CrossedEras:
         return float(half * self._unit)
 
     def predict(self, place: float, error: float, group: int | None = None) -> Mixture:
-        """Return the distribution of the score of a group (None: a new one) at a place,
-        measured with an error: best linear unbiased predictions (Henderson 1975).
+        """Return the distribution of the score of a group (of a new group if None) in
+        the era at `place`, measured with a sampling error, by best linear unbiased
+        prediction (Henderson 1975).
         """
         row, is_new = group, np.array([group is None, 1.0, 1.0])
         if self._is_turned:  # a later era is a new row

@@ -1,4 +1,4 @@
-"""Any metric, computed era by era."""
+"""Compute any metric era by era."""
 
 from __future__ import annotations
 
@@ -151,9 +151,9 @@ class EraScores(Mapping[Any, Any]):
         ================ ============================================== =============
 
         A standard deviation of at most ``16 * eps * max(1, max_j |s_j|)``, with eps =
-        2.2e-16, counts as rounding (of errors, which have a unit, without the 1): "std"
-        is then 0, and "sharpe" undefined. The drawdown's running sum starts with the
-        first era, whose loss does not count.
+        2.2e-16, counts as rounding (for errors, which have a unit, the 1 is left out):
+        "std" is then 0, and "sharpe" undefined. The drawdown's running sum starts with
+        the first era, whose loss does not count.
 
         Each pair of two-way groups, such as a shop in a week, is an era. With
         ``by="shop"``, the weeks of each shop are aggregated:
@@ -169,9 +169,10 @@ class EraScores(Mapping[Any, Any]):
             One or several columns of `levels`, if eras have more. Eras are aggregated
             for each label, or combination of labels, in these columns.
         undefined : {"raise", "omit"} or float, default="raise"
-            For eras whose score is NaN or infinite: raise a `ValueError`, leave them
-            out with a warning, or take this number, which also replaces a Sharpe ratio
-            without spread and a NaN or infinity that a callable `aggregation` returns.
+            For eras whose score is NaN or infinite: "raise" raises a `ValueError`,
+            "omit" leaves these eras out with a warning, and a number is taken as their
+            score. The number also replaces a Sharpe ratio without spread, and a NaN or
+            infinity that a callable `aggregation` returns.
 
         Returns
         -------
@@ -182,10 +183,11 @@ class EraScores(Mapping[Any, Any]):
         Raises
         ------
         ValueError
-            If scores are undefined, and `undefined` is "raise" or leaves no era; a
-            callable returns no number; `aggregation` depends on whether greater is
-            better, which is not known; errors are aggregated by "sharpe" or
-            "max_drawdown"; a drawdown is over several columns; or `by` is unknown.
+            If scores are undefined, and `undefined` is "raise" or leaves no era; if a
+            callable returns no number; if `aggregation` depends on whether greater is
+            better, which is not known; if errors are aggregated by "sharpe" or
+            "max_drawdown"; if a drawdown is over several columns; or if `by` has an
+            unknown column, or all columns.
         """
         names = by if isinstance(by, list) else [] if by is None else [by]
         others = {name: x for name, x in self.levels.items() if name not in names}
@@ -361,7 +363,7 @@ def check_lengths(y_true: Any, by_row: Mapping[str, Any]) -> None:
 
 
 def _score(metric: Metric, own: Any, params: dict[str, Any], era: Any) -> float:
-    """Return a metric of an era's rows; raise ValueError with the era if it fails."""
+    """Return the metric of an era's rows; raise ValueError with the era if it fails."""
     name = metric_name(metric)
     y, weights = own[0], params.get("sample_weight")
     others = {key: x for key, x in params.items() if key != "sample_weight"}

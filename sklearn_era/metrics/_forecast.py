@@ -1,4 +1,4 @@
-"""The forecast of the next era's score: its mean, an interval and a probability."""
+"""Forecast the next era's score: its mean, an interval and a probability."""
 
 import math
 from numbers import Integral
@@ -45,16 +45,17 @@ class EraScoreForecast(BaseEstimator):
 
         s_j = m + e_j + d_j,    e ~ N(0, T^2 K),    d_j ~ N(0, se_j^2),
 
-    with the mean m, the spread T of eras, and sampling errors se_j, by finitely many
+    with the mean m, the spread T of eras, and the sampling errors se_j of finitely many
     rows. Forecasts average over the confidence distribution of T (Viechtbauer 2007;
     Nagashima, Noma, Furukawa 2019). With M scores of equal errors, or of none, an
     interval is ``mean(s) ± t_{M-1} std(s) sqrt(1 + 1 / M)``.
 
     For groups, K is the identity. Eras that follow each other may also have a slope, or
-    resemble their neighbours, ``K_ij = rho^|i-j|`` with rho from .3 to .95. Both have
-    the prior probability 1/4; restricted likelihoods weigh all three (Hoeting et al.
-    1999). The more scores show a slope or resemblance, the more the last eras count,
-    and the wider intervals become with the horizon.
+    resemble their neighbours, ``K_ij = rho^|i-j|`` with rho from .3 to .95. The prior
+    probability is 1/4 of a slope, 1/4 of resemblance, and 1/2 of neither; restricted
+    likelihoods weigh the three (Hoeting et al. 1999). The more scores show a slope or
+    resemblance, the more the last eras count, and the wider intervals become with the
+    horizon.
 
     With two columns of labels in `fit`, scores are of groups g in eras t ::
 
@@ -64,8 +65,8 @@ class EraScoreForecast(BaseEstimator):
     era. Eras may have a slope or resemble their neighbours, as above; groups and
     residuals are independent. Henderson's equations with groups absorbed (1953) give
     the restricted likelihoods (Patterson, Thompson 1971). The prior of variances
-    matches the probability of the sum of the variances of new effects (Peers 1965), as
-    for independent mean squares; intervals and means average over all variances.
+    matches probabilities of the sum of new effects' variances (Peers 1965), as for
+    independent mean squares; intervals and means average over all variances.
 
     Parameters
     ----------
@@ -91,14 +92,15 @@ class EraScoreForecast(BaseEstimator):
         The expected score of the next era.
     spread_ : float
         T, the standard deviation between eras, without sampling errors: the median of
-        its distribution, in units of the score at `mean_`. By groups and eras,
+        its distribution, in units of the score at `mean_`. For groups and eras, it is
         ``sqrt(A^2 + B^2 + E^2)``.
     sampling_error_ : float
         The root mean square of `standard_errors`; 0 where there are none.
     related_, optimism_ : float
-        The probability of a slope, or of similar neighbours; and the gain from the
-        choice of the model by the same scores. It is subtracted from scores, on the
-        scale of `bounds` after multiplication by the slope of this scale at their mean.
+        The probability of a slope, or of similar neighbours; and by how much the mean
+        score is too high because the same scores chose the model. `optimism_` is
+        subtracted from scores; with `bounds`, it is first multiplied by the slope of
+        the scale without bounds at the mean score.
     components_ : dict of str to float
         A ("groups"), B ("eras") and E ("residual"), by restricted maximum likelihood
         with K the identity, in units of the score at `mean_`; empty for one column.
@@ -106,8 +108,8 @@ class EraScoreForecast(BaseEstimator):
         The meta-analysis of independent eras: the mean with its interval, tau, I2, Q;
         `optimism_` is subtracted. None for two columns.
     scores_, standard_errors_, eras_ : ndarray of shape (n_eras,)
-        Scores without subtraction of `optimism_`, errors or 0, and labels, sorted by
-        label; for two columns in the order of `fit`, with pairs (time, group).
+        Scores from which `optimism_` is not subtracted, errors or 0, and labels, sorted
+        by label; for two columns in the order of `fit`, with pairs (time, group).
 
     Examples
     --------
@@ -138,10 +140,10 @@ class EraScoreForecast(BaseEstimator):
         ----------
         scores : EraScores, fitted search or AutoEra, or array-like of shape (n_eras,) \
 or (n_candidates, n_eras)
-            Scores of one metric in eras that the model had not seen; NaN are left out.
+            Scores of one metric in eras the model had not seen; NaN scores are dropped.
             In a table of candidates, the one with the best mean was chosen. Without era
             j, another might be chosen, with a lower score in j: `optimism_` is the mean
-            difference over all j, but 0 for an ``AutoEra``, as it is not known.
+            of these differences over all j. It is not known, and 0, for an ``AutoEra``.
         standard_errors : EraScores, or array-like of shape (n_eras,), default=None
             Sampling errors, such as those of :func:`era_standard_errors`. With None,
             sampling errors are a part of the spread, and the new era is taken to have
@@ -233,7 +235,7 @@ or (n_candidates, n_eras)
         return self._link(values), errors * self._link.slope(values)
 
     def _describe(self, model: Any, n_eras: int) -> "EraScoreForecast":
-        """Store the model and its forecast of the next era; return self."""
+        """Set attributes by the model, and by its forecast of the next era."""
         self._model, self._n_eras = model, n_eras
         self.related_ = float(1 - model.weights[0])
         ahead = model.predict(float(n_eras), 0.0)
@@ -289,8 +291,8 @@ or (n_candidates, n_eras)
             Whether the interval is for the next era's score, or for the mean of all
             possible eras by the same model.
         horizon, standard_error : int, default=1, and float, default=None
-            The new era's place after the last one, if eras follow each other; and the
-            sampling error of the new score, by default `sampling_error_`.
+            By how many eras the new era follows the last one, if eras have an order;
+            and the sampling error of the new score, by default `sampling_error_`.
         group : object, default=None
             The label of a known group, for scores by groups and eras; None is a group
             that is new.
@@ -344,8 +346,9 @@ or (n_candidates, n_eras)
         Returns
         -------
         table : pandas.DataFrame
-            By label: `score`, `standard_error`, and, for one column of labels, `weight`
-            and `shrunken` of `pooled_`; `n_samples`, if :class:`EraScores` were given.
+            Indexed by label: `score`, `standard_error`; for one column of labels, also
+            `weight` and `shrunken` of `pooled_`; and `n_samples`, if :class:`EraScores`
+            were given.
         """
         check_is_fitted(self)
         pandas = import_optional("pandas", extra="cli")

@@ -1,4 +1,4 @@
-"""The input of a forecast of scores: the scores, their errors and their eras."""
+"""Read the input of a forecast of scores: the scores, their errors and their eras."""
 
 import math
 from numbers import Real
@@ -19,7 +19,9 @@ Array = NDArray[np.float64]
 
 
 def read_pairs(scores: Any, eras: Any, order: Any) -> tuple[Array, EraAxes] | None:
-    """Return scores and their `EraAxes`; None unless eras have two columns."""
+    """Return the scores and the `EraAxes` of their pairs (group, era) if eras have two
+    columns; else return None.
+    """
     found = scores
     if isinstance(scores, EraScores):
         found, eras = scores.scores, scores.levels if eras is None else eras
@@ -41,8 +43,9 @@ def read_pairs(scores: Any, eras: Any, order: Any) -> tuple[Array, EraAxes] | No
 
 
 def read_errors(errors: Any, scores: Array, has_right_shape: bool, one: str) -> Array:
-    """Return the sampling errors of scores, 0 for None; raise ValueError unless scores
-    have the right shape, and one error each. Errors are per `one`: "era" or "pair".
+    """Return the sampling errors of scores, or zeros if `errors` is None. Raise
+    ValueError if not `has_right_shape`, or unless there is one error for each score;
+    the message has `one` as the noun for a score's unit, "era" or "pair".
     """
     raw = errors.scores if isinstance(errors, EraScores) else errors
     raw = np.zeros(scores.shape[-1]) if raw is None else raw
@@ -59,7 +62,8 @@ def known_places(
     scores: Array, errors: Array, labels: NDArray[Any]
 ) -> NDArray[np.intp]:
     """Return the places of scores that are known and have a known error; warn of scores
-    without an error. Raise ValueError if fewer than two are left, or any is invalid.
+    without an error. Raise ValueError if fewer than two are left, if a score is
+    infinite, or if an error is negative or infinite.
     """
     is_lost = ~np.isnan(scores) & np.isnan(errors)
     places = np.flatnonzero(~np.isnan(scores) & ~is_lost)
@@ -87,7 +91,7 @@ def known_places(
 
 
 def check_number(value: Any, name: str, kind: Any = Real, **limits: Any) -> Any:
-    """Return a number within limits by `check_scalar`, which lets NaN pass."""
+    """Return `value`; raise an error if it is NaN, or not a number within `limits`."""
     found = check_scalar(value, name, kind, **limits)
     if math.isnan(found):
         raise ValueError(f"{name} is NaN: pass a number.")

@@ -1,4 +1,4 @@
-"""The contribution of each row to a score, for standard errors in closed form."""
+"""Compute each row's contribution to a score, for standard errors in closed form."""
 
 from collections.abc import Callable
 from functools import partial
@@ -20,7 +20,9 @@ _LARGEST_GAP = 1e-5  # between a closed form and its metric, relative
 
 
 def mean_of_rows(values: Array, weights: Array) -> Linearized:
-    """Return a weighted mean, linearized: the mean, and how far each row moves it."""
+    """Return a weighted mean, and each row's contribution: by how much the row moves
+    the mean. The squares of contributions sum up to the variance of the mean.
+    """
     shares, n = weights / weights.sum(), values.size
     mean = float(shares @ values)
     return mean, np.sqrt(n / (n - 1) if n > 1 else np.nan) * shares * (values - mean)
@@ -41,8 +43,8 @@ def _root_of(losses: Callable[..., Array]) -> Callable[..., Linearized]:
 def _share_explained(
     y: Any, p: Any, weights: Array, *, is_centered: bool = False
 ) -> Linearized:
-    """Return R², linearized by the delta method. If `is_centered`, the mean of
-    residuals is subtracted, for the explained variance.
+    """Return R², linearized by the delta method. If `is_centered`, subtract the mean of
+    residuals first, which makes it the explained variance.
     """
     y, p = (np.asarray(x, np.float64).reshape(weights.size, -1) for x in (y, p))
     found = []
@@ -59,8 +61,9 @@ def _share_explained(
 
 def _area(y: Any, p: Any, weights: Array, **_: Any) -> Linearized | None:
     """Return the area under the ROC curve of two classes, linearized (DeLong, DeLong,
-    Clarke-Pearson 1988) by midranks (Sun, Xu 2014): the mean over positive rows of the
-    share of negative rows below, and the reverse. Ties count half.
+    Clarke-Pearson 1988) by midranks (Sun, Xu 2014): a positive row contributes the
+    share of negative rows below it, and a negative row the share of positive rows above
+    it. Ties count half. Return None if there are not two classes and one score per row.
     """
     labels, scores = np.asarray(y), np.asarray(p)
     classes, rows = np.unique(labels), np.empty(weights.size)
@@ -123,8 +126,8 @@ def _deviances(y: Any, p: Any, *, power: float = 0) -> Array:
 
 
 def _losses_of(metric: Metric) -> Callable[..., Array]:
-    """Return a function that computes the metric of each row by itself, by passing rows
-    to the metric as outputs.
+    """Return a function that computes the metric of each row by itself. It passes rows
+    to the metric as if they were outputs of a single row.
     """
 
     def losses(y: Any, p: Any, **params: Any) -> Array:
@@ -164,7 +167,9 @@ _FORMS |= {_metric: _mean_of(losses) for _metric, losses in _LOSSES.items()}
 
 
 def _form_in(table: Any, metric: Metric, params: Any) -> tuple[Any, Any]:
-    """Return a metric's function in a table, or None, and the metric's parameters."""
+    """Look a metric up in a table from metrics to functions; return the function found
+    (None if there is none) and the metric's parameters.
+    """
     own: Any = metric
     while isinstance(own, partial) and not own.args:
         own, params = own.func, own.keywords | params
@@ -172,7 +177,9 @@ def _form_in(table: Any, metric: Metric, params: Any) -> tuple[Any, Any]:
 
 
 def row_losses(metric: Metric, y: Any, p: Any, weights: Any, params: Any) -> Any:
-    """Return the losses of all rows if a metric of numbers is their mean, else None."""
+    """Return the loss of each row if the metric is known to be the mean of such losses
+    of numbers; else return None.
+    """
     form, of_form = _form_in(_LOSSES, metric, params)
     if form is None:
         return None
@@ -189,8 +196,9 @@ def row_losses(metric: Metric, y: Any, p: Any, weights: Any, params: Any) -> Any
 def linearize(
     metric: Metric, score: float, y: Any, p: Any, weights: Any, params: Any
 ) -> Array | None:
-    """Return each row's contribution to a score; None if no closed form is known, or if
-    its value differs from `score`, as some parameters of the metric may cause.
+    """Return each row's contribution to a score. Return None if no closed form is
+    known, or if the value of the closed form differs from `score`, as it may with some
+    parameters of the metric.
     """
     form, params = _form_in(_FORMS, metric, params)
     if form is None:

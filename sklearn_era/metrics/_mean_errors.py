@@ -1,4 +1,4 @@
-"""Standard errors of a mean over eras: over independent eras, and over neighbours."""
+"""Estimate errors of a mean over eras, for independent eras and for neighbours."""
 
 import warnings
 from typing import Any

@@ -1,4 +1,4 @@
-"""Functions that are metrics: their names, parameters, directions and results."""
+"""Read the names, parameters, directions and results of functions that are metrics."""
 
 import inspect
 import warnings
@@ -59,7 +59,7 @@ def check_metric(metric: Any) -> None:
 
 
 def parameters_of(metric: Metric) -> list[inspect.Parameter]:
-    """Return a metric's parameters; y_true and y_pred if it has no signature."""
+    """Return a metric's parameters, or y_true and y_pred if it has no signature."""
     try:
         return list(inspect.signature(metric).parameters.values())
     except (TypeError, ValueError):
@@ -68,14 +68,16 @@ def parameters_of(metric: Metric) -> list[inspect.Parameter]:
 
 
 def metric_name(metric: Any) -> str:
-    """Return the name of a function, of a partial's function, or a callable's repr."""
+    """Return the name of a function or of a partial's function, else the repr."""
     if isinstance(metric, partial):
         return metric_name(metric.func)
     return getattr(metric, "__name__", None) or repr(metric)
 
 
 def find_direction(metric: Metric, greater_is_better: bool | None) -> bool | None:
-    """Return whether greater values are better, given or by name; None if unknown."""
+    """Return whether greater values are better: `greater_is_better` or, if it is None,
+    as the metric's name shows; None if the name does not show it.
+    """
     name = metric_name(metric)
     if greater_is_better is None and not name.startswith("neg_"):
         return next((_ENDINGS[x] for x in _ENDINGS if name.endswith(x)), None)
@@ -105,7 +107,7 @@ def is_defined(
 
 
 def take_by_row(row_params: Any, rows: Any) -> dict[str, Any]:
-    """Return the arguments in `row_params`, each one value per row, for some `rows`."""
+    """Return the arguments in `row_params`, which have a value per row, for `rows`."""
     return {x: _safe_indexing(y, rows) for x, y in (row_params or {}).items()}
 
 

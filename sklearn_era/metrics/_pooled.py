@@ -1,4 +1,4 @@
-"""Pooled scores: the random-effects meta-analysis of independent eras."""
+"""Pool scores by the random-effects meta-analysis of independent eras."""
 
 from dataclasses import dataclass
 
@@ -33,9 +33,9 @@ class PooledScore:
     tau, tau2 : float
         The standard deviation between eras, and its square.
     Q, p_value, I2 : float
-        Cochran's Q; the p-value, by Q, of no difference between eras; and the share of
-        the variance of scores that is between eras, in % (Higgins, Thompson 2002). All
-        are NaN without standard errors.
+        Cochran's Q; its p-value under the hypothesis that eras do not differ; and the
+        share of the variance of scores that is between eras, in % (Higgins, Thompson
+        2002). All are NaN without standard errors.
     n_eras : int
         The number of scores.
     weight, shrunken : ndarray of shape (n_eras,)

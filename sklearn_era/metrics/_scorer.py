@@ -1,4 +1,4 @@
-"""Scorers that receive the eras of the rows to score."""
+"""Make scorers that receive the eras of the rows to score."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def make_era_scorer(
 ) -> EraScorer:  # fmt: skip
     """Make a scorer that computes a metric era by era, and aggregates the scores.
 
-    As :func:`sklearn.metrics.make_scorer`, for scorers that are called with eras:
+    This is :func:`sklearn.metrics.make_scorer` for scorers that are called with eras:
     ``scorer(estimator, X, y, eras=...)``. Greater results are always better: errors,
     and aggregates by "std" or "max_drawdown", are returned with a *minus* sign.
 
@@ -81,8 +81,9 @@ list/tuple of such str, default="predict"
     Raises
     ------
     ValueError
-        If `metric` is a scorer, requires a parameter `eras`, or is not known to be an
-        error or not; or if an error is aggregated by "sharpe" or "max_drawdown".
+        If `metric` is a scorer, or requires a parameter `eras`; if it is not known
+        whether `metric` is an error; or if an error is aggregated by "sharpe" or
+        "max_drawdown".
 
     Examples
     --------
@@ -106,7 +107,9 @@ list/tuple of such str, default="predict"
 
 @dataclass(frozen=True)
 class _EraMetric:
-    """A metric computed by era and aggregated, with a parameter `eras` added."""
+    """A metric with an additional parameter `eras`: it is the aggregate of the scores
+    of all eras.
+    """
 
     metric: Metric
     eras: str | None  # a column of X
@@ -165,7 +168,7 @@ def _ask(
 
 # `make_scorer` takes eras with metadata routing alone, and does not request them.
 class EraScorer(_Scorer):
-    """A metric, era by era, as a scorer: the result of :func:`make_era_scorer`."""
+    """A scorer that computes a metric era by era, made by :func:`make_era_scorer`."""
 
     def _get_metadata_request(self) -> Any:
         requests = super()._get_metadata_request()

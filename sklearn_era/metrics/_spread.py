@@ -1,4 +1,4 @@
-"""The spread of scores between eras, apart from the sampling errors of scores."""
+"""Estimate the spread of scores between eras, apart from scores' sampling errors."""
 
 from typing import Any, ClassVar, NamedTuple
 
@@ -77,8 +77,9 @@ class Mixture(NamedTuple):
 
 
 def correlations(places: Array, to: Array, rho: float, slope: float) -> Array:
-    """Return the covariance of each era in `places` with each in `to`, relative to the
-    squared spread, by the correlation of neighbours and the variance of a slope.
+    """Return the covariance of each era in `places` with each era in `to`, divided by
+    the squared spread. `rho` is the correlation of neighbours, and `slope` the variance
+    of a slope over eras.
     """
     center, width = places.mean(), places.std()
     steps = abs(places[:, np.newaxis] - to)
@@ -87,7 +88,7 @@ def correlations(places: Array, to: Array, rho: float, slope: float) -> Array:
 
 
 class Filtered(NamedTuple):
-    """Results of a Kalman filter, by spread, for vectors of one value per era."""
+    """Results of a Kalman filter of vectors with one value per era, for each spread."""
 
     products: Array  # x' V^-1 x, of shape (n_vectors, n_vectors, n_spreads)
     log_determinant: Array
@@ -98,8 +99,9 @@ class Filtered(NamedTuple):
 def kalman_filter(
     vectors: Array, errors: Array, decay: Array, squares: Array
 ) -> Filtered:
-    """Run a Kalman filter (Kalman 1960), which avoids the matrix V = S + T² K. Eras
-    follow the era before by the factor `decay`, with variances `squares` beside errors.
+    """Run a Kalman filter (Kalman 1960), which avoids the matrix V = S + T² K. The
+    effect of an era is its factor in `decay` times the effect of the era before, plus
+    noise, such that all effects have the variance T², for each T² in `squares`.
     """
     n, n_spreads = len(vectors), squares.size
     products, last = np.zeros((n, n, n_spreads)), np.zeros((n, n_spreads))
@@ -184,8 +186,9 @@ class RelatedEras:
         return self._mean + mean, self.factors / precision
 
     def predict(self, place: float, error: float) -> tuple[Array, Array]:
-        """Return the best linear unbiased prediction of a score at a place, measured
-        with an error (Robinson 1991), and its variance, for each spread.
+        """Return the best linear unbiased prediction of the score in the era at
+        `place`, measured with a sampling error (Robinson 1991), and the prediction's
+        variance, for each spread.
         """
         precision, mean, _, _, (found, left) = self._solved
         factor, squares = self.rho ** (place - self.places[-1]), self.spreads**2
@@ -222,7 +225,9 @@ class AnyEras:
         return float(np.interp(0.5, shares, spreads[order]))
 
     def predict(self, place: float, error: float) -> Mixture:
-        """Return the distribution of the score at a place, measured with an error."""
+        """Return the distribution of the score in the era at `place`, measured with a
+        sampling error.
+        """
         return self._mixture([model.predict(place, error) for model in self.models])
 
     def mean(self) -> Mixture:

@@ -1,4 +1,4 @@
-"""Standard errors of metrics, by the finitely many rows of an era."""
+"""Estimate standard errors of metrics, by the finitely many rows of an era."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from ._metric import Metric, check_metric, is_number, metric_name, take_by_row
 
 
 class Rows(NamedTuple):
-    """Rows to score, with predictions by one model or, to compare, by two."""
+    """Rows to score, with the predictions of one model, or of two to be compared."""
 
     y: Any
     predictions: list[Any]
@@ -40,7 +40,7 @@ class Rows(NamedTuple):
         return [metric(self.y, p, **params) for p in self.predictions]
 
     def order(self) -> NDArray[np.intp]:
-        """Return indices that sort rows by value, whatever their order was."""
+        """Return indices that sort rows by their values, whatever order they are in."""
         n = _num_samples(self.y)
         columns = [self.y, *self.predictions, *self.params.values()]
         columns += [] if self.weights is None else [self.weights]
@@ -53,7 +53,8 @@ def sampling_error(
     rows: Rows, metric: Metric, params: Any, n_resamples: int, random_state: Any
 ) -> Any:
     """Return the standard error of a score or, for two predictions, of the second score
-    less the first; NaN if rows do not give it. A score that is no number is returned.
+    minus the first. Return NaN if there are too few rows, if a score is not finite, or,
+    for one prediction, if all rows score alike. If a score is not a number, return it.
     """
     if rows.weights is not None:  # rows of weight 0 are none
         rows = rows.take(np.flatnonzero(rows.weights))
@@ -92,8 +93,9 @@ def _unless_0(error: float, found: list[Any], size_of_terms: float) -> float:
 
 
 def _size_of_terms(metric: Metric, y: Any, params: Any) -> float:
-    """Return the size of terms, such as those of 1 - a / b, whose rounding is left of a
-    score near 0; 0 for losses that are differences of y and the prediction.
+    """Return the size of the terms whose difference is the score, such as 1 and a / b:
+    a score near 0 has errors by the rounding of these terms. Return 0 for losses that
+    are differences of y and the prediction.
     """
     name, given = metric_name(metric), getattr(metric, "keywords", {}) | params
     if name.endswith("_score"):

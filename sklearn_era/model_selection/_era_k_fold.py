@@ -1,4 +1,4 @@
-"""Folds of the rows of each era."""
+"""Make folds of the rows of each era."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from ._walk_forward import SplitsRowsOfEras
 class EraKFold(SplitsRowsOfEras, StratifiedKFold):
     """Cross-validator that splits the rows of each era into K folds (Env K-folds).
 
-    Split k tests on the k-th part of every era, and trains on the others: a
-    :class:`~sklearn.model_selection.StratifiedKFold` whose classes are eras.
-    :class:`EraSearchCV` scores each era of a test by itself. K splits give the folds of
-    [1]_, section 5.3.4, with rows of one era each. With ``s_ke`` the score in fold k of
-    era e, M eras and ``rule="best"``, the search chooses the highest ::
+    Split k tests on the k-th part of every era, and trains on the other parts, as does
+    :class:`~sklearn.model_selection.StratifiedKFold` if its classes are eras. As
+    :class:`EraSearchCV` scores each era of a test by itself, K splits give the folds of
+    [1]_, section 5.3.4, whose tests have rows of one era each. With ``s_ke`` the score
+    in fold k of era e, M eras and ``rule="best"``, the search chooses the highest ::
 
         choose_by="mean"     1/M Σ_e 1/K Σ_k s_ke    Env K-folds
         choose_by="worst"    min_e 1/K Σ_k s_ke      Env K-folds Min-Max

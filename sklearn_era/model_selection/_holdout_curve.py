@@ -1,4 +1,4 @@
-"""Curves of scores in test eras: over a parameter, or over the oldest training era."""
+"""Compute and draw scores in test eras, over a parameter or the oldest training era."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def holdout_curve(
     k = 1, 2, ...: the *reverse learning curve* of [1]_, section 6.1.3, which falls
     where old eras mislead the model. With `param_name`, models with different values of
     this parameter are trained on all other eras. For example, ``min_samples_per_era``
-    trades scores in training for later scores (6.1.6, 6.1.7).
+    trades scores in training eras for scores in later eras (6.1.6, 6.1.7).
 
     Parameters
     ----------
@@ -63,11 +63,13 @@ def holdout_curve(
     eras : array-like of shape (n_samples,) or str
         Era of each row, or the name of the column of eras in a data frame.
     test_eras : array-like of shape (n_test_eras,)
-        Labels of the eras to score; the last ones for a reverse learning curve.
+        Labels of the eras to score, which must be the last eras for a reverse learning
+        curve.
     param_name : str, default=None
         The parameter to vary; None varies the number of eras to train on.
     param_range : array-like of shape (n_points,), default=None
-        Values of the parameter, or numbers of eras, for which None takes all.
+        Values of the parameter `param_name`; without it, numbers of eras to train on,
+        where None takes all numbers from 1 on.
     scoring : str, callable or None, default=None
         A scorer of the rows of one era at a time, as
         :func:`sklearn.metrics.check_scoring` takes it; None is the estimator's score.
@@ -88,8 +90,8 @@ def holdout_curve(
     ------
     ValueError
         If `test_eras` are unknown, leave no era to train on, or are not the last eras
-        for a reverse learning curve; if `param_range` is missing with a `param_name`,
-        or holds other values than numbers of eras without one.
+        for a reverse learning curve; if `param_name` is given but `param_range` is not;
+        or if neither is a `param_name` given nor are the values numbers of eras.
 
     Warns
     -----
@@ -165,7 +167,7 @@ def holdout_curve(
 
 
 def _as_array(values: Any) -> Array:
-    """Return an array of numbers, or else of the values as they are."""
+    """Return an array of numbers if all values are numbers, else one of objects."""
     is_number = all(isinstance(x, Real) and not isinstance(x, bool) for x in values)
     return np.asarray(values) if is_number else np.fromiter(values, dtype=object)
 
@@ -174,7 +176,7 @@ def _fit_and_score(
     model: BaseEstimator, X: Any, y: Any, eras: EncodedEras, params: dict[str, Any],
     scorer: Any, train: Array, test: Array,
 ) -> list[EraMean]:  # fmt: skip
-    """Return a model's scores in the eras of its fit, and in test eras."""
+    """Fit a model to the eras `train`; return its scores in these and in test eras."""
     rows = [np.flatnonzero(np.isin(eras.codes, codes)) for codes in (train, test)]
     fitted = fit_rows(model, X, y, params, rows[0])
     return [
@@ -186,9 +188,10 @@ def _fit_and_score(
 class HoldoutCurveDisplay(ValidationCurveDisplay):
     """The curve of :func:`holdout_curve`, as scikit-learn draws validation curves.
 
-    It shows the mean over test eras with a score, and a standard deviation on both
-    sides. Values that are no numbers stand side by side. Apart from `from_estimator`,
-    all is as in :class:`~sklearn.model_selection.ValidationCurveDisplay`.
+    The curve is the mean score over test eras (without eras whose score is NaN), with a
+    band of one standard deviation above and below. Parameter values that are not
+    numbers are spaced evenly on the x axis. Apart from `from_estimator`, all is as in
+    :class:`~sklearn.model_selection.ValidationCurveDisplay`.
 
     Examples
     --------
@@ -234,7 +237,9 @@ class HoldoutCurveDisplay(ValidationCurveDisplay):
         return display.plot(ax, score_type=score_type)
 
     def _plot_curve(self, x_data: Any, **options: Any) -> None:
-        """Draw the curve, without scores that are NaN."""
+        """Draw the curve, without scores that are NaN. Raise ValueError if test scores
+        are drawn and all of them are NaN.
+        """
         given = self.train_scores, self.test_scores
         if options.get("score_type") != "train" and np.isnan(given[1]).all():
             raise ValueError(

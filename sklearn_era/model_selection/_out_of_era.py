@@ -1,4 +1,4 @@
-"""Arguments of fits, folds of whole eras, and predictions of eras left out."""
+"""Make arguments of fits, folds of whole eras, and predictions of eras left out."""
 
 import re
 import warnings
@@ -65,8 +65,8 @@ def name_in_fit(
     estimator: BaseEstimator, argument: str, *, needs_request: bool = True
 ) -> str | None:
     """Return the name under which an estimator's `fit` takes an argument, such as
-    "step__eras" of a pipeline; None if `fit` does not take it or, with routing, does
-    not request it, if it `needs_request`.
+    "step__eras" for a pipeline. Return None if `fit` does not take the argument or,
+    with routing and if it `needs_request`, does not request it.
     """
     is_routed = needs_request and prepares_by_era(estimator, in_fit=True)
     if is_routed or (needs_request and get_config()["enable_metadata_routing"]):
@@ -88,7 +88,7 @@ def name_in_fit(
 
 
 def no_weights(estimator: BaseEstimator, remedy: str) -> str:
-    """Return an error's sentence: a fit takes no weights, or does not request any."""
+    """Return a sentence for an error: that a fit takes no weights, or requests none."""
     who = f"the fit of {type(estimator).__name__}"
     if name_in_fit(estimator, "sample_weight", needs_request=False) is None:
         return f"{who} takes no weights; {remedy}."
@@ -117,7 +117,7 @@ def fit_arguments(
 
 
 def with_order(estimator: BaseEstimator, era_order: EraOrder) -> Any:
-    """Return a copy with this `era_order` in place of each that is "auto" or a pair."""
+    """Return a copy in which `era_order` replaces values that are "auto" or a pair."""
     known = clone(estimator)
     names = [
         name
@@ -131,7 +131,7 @@ def with_order(estimator: BaseEstimator, era_order: EraOrder) -> Any:
 
 @contextmanager
 def quiet_folds(n_jobs: int | None) -> Iterator[list[Any]]:
-    """Hide warnings on folds; yield a list that collects columns without a value."""
+    """Hide warnings on folds; yield a list, which gets the columns without a value."""
     with no_value_noted() as empty:
         for message in _IGNORED:
             warnings.filterwarnings("ignore", message=message)
@@ -144,15 +144,15 @@ def quiet_folds(n_jobs: int | None) -> Iterator[list[Any]]:
 def folds_warned_once(
     n_jobs: int | None, rows: str = "rows that some fold trains on"
 ) -> Iterator[None]:
-    """Hide warnings on folds, and warn once of columns without a value in `rows`."""
+    """Hide warnings on folds; at the end, warn of columns without a value in `rows`."""
     with quiet_folds(n_jobs) as empty:
         yield
     warn_of_no_value(empty, rows)
 
 
 def check_target(y: ArrayLike, X: Table, estimator: Any = None) -> None:
-    """Raise ValueError if the target is missing, or has another length than X, missing
-    values or, for a regressor, values that are no numbers; or if X is a lazy frame.
+    """Raise ValueError if X is a lazy frame; if y is None, differs from X in length, or
+    has missing values; or, for a regressor, if y has values that are not numbers.
     """
     check_collected(X)
     if y is None:
@@ -179,9 +179,10 @@ def check_rows(
     X: Any, y: Any, eras: Any, era_order: Any, name: str, *, axes: bool = False,
     estimator: Any = None,
 ) -> tuple[Any, NDArray[Any], Any, EncodedEras, bool]:  # fmt: skip
-    """Return X without columns of eras, y, the labels of rows, the labels encoded, and
-    whether eras are ordered. With `axes`, two columns are times and groups. Raise
-    ValueError if the estimator has places of columns that move.
+    """Return X without columns of eras, y, the era label of each row, these labels
+    encoded, and whether eras are ordered. With `axes`, two columns of eras are times
+    and groups. Raise ValueError if a parameter of the estimator has indices of columns
+    that change as columns of eras are left out of X.
     """
     check_target(y, X, estimator)
     refuse_places(estimator, X, eras)
@@ -192,7 +193,7 @@ def check_rows(
 
 
 def take_rows(X: Any, y: Any, eras: Any, name: str) -> tuple[Any, Any, Any]:
-    """Return X without columns of eras, y (rows can index both), and the eras."""
+    """Return X without columns of eras, y, and the eras; make X and y indexable."""
     X, eras = take_era_column(X, eras)
     X, y = indexable(X, y)
     warn_of_row_order(eras, X)
@@ -218,8 +219,9 @@ def folds_of_eras(
     cv: Any, eras: EncodedEras, are_ordered: bool, *, gap: int = 0,
     horizon: Duration = 1, group: str = "new", tests_half: bool = False,
 ) -> Any:  # fmt: skip
-    """Return a splitter of codes of eras into `cv` (or 5) folds, or a list of folds of
-    rows. With `tests_half`, ordered folds test the last half (new groups: quarter).
+    """Return a splitter that makes `cv` (or 5) folds from codes of eras, or a list of
+    such folds of rows. With `tests_half`, folds of ordered eras test only the last half
+    of the eras, or the last quarter if they test new groups.
     """
     n_folds, n_eras = 5 if cv is None else int(cv), eras.labels.size
     if not are_ordered:
@@ -271,8 +273,8 @@ def split_eras(
     groups: Any = None, rows: NDArray[np.intp] | None = None, **folds: Any,
 ) -> list[Any]:  # fmt: skip
     """Return a list of folds, by the splitter `cv` or, if it is a number or None, by
-    `folds_of_eras` with the keywords `folds`. Folds have only the given `rows`, of eras
-    with weight; a splitter's fold that tests none of these rows is left out.
+    `folds_of_eras` with the keywords `folds`. Folds have only the given `rows`, whose
+    eras have weight; a splitter's fold that tests none of these rows is left out.
     """
     if rows is None:
         rows = np.arange(eras.codes.size)
@@ -300,8 +302,8 @@ def split_eras(
 
 
 def groups_for(cv: Folds, eras: EncodedEras, groups: ArrayLike | None) -> Any:
-    """Return the groups to pass to the splitter `cv`: as given or, for an `EraSplit`,
-    labels of eras, as several columns if eras have them.
+    """Return the groups to pass to the splitter `cv`: `groups` or, for an `EraSplit`,
+    the labels of eras, which are several columns if eras have several.
     """
     if not isinstance(cv, EraSplit):
         return groups
@@ -319,7 +321,8 @@ def fit_rows(
     model: BaseEstimator, X: Table, y: ArrayLike, params: dict[str, Any],
     rows: NDArray[Any] | None = None, follower: Any = None,
 ) -> Any:  # fmt: skip
-    """Return a copy of a model, fitted to `rows` (by default all) with their `params`.
+    """Return a copy of a model, fitted to `rows` (by default all). The arguments
+    `params` of the fit are for all rows; those with a value per row are cut to `rows`.
     A `follower` is called before and after each of a booster's iterations.
     """
     params = rows_of_params(X, params, indices=rows)
@@ -363,7 +366,7 @@ def _fit_fold(
 
 
 def names_of(folds: Sequence[Any], eras: EncodedEras) -> list[str]:
-    """Return a text for each fold: its number, eras to train on and eras to test."""
+    """Return a text for each fold: its number, its training eras and its test eras."""
     texts = [[listed(eras.take(x).labels) for x in fold] for fold in folds]
     return [
         f"fold {number} of {len(folds)}, to eras {train} (tests {test})"
@@ -388,7 +391,7 @@ def take_attributes(
     estimator: BaseEstimator, model: BaseEstimator,
     names: Sequence[str] = ("n_features_in_", "feature_names_in_", "classes_"),
 ) -> None:  # fmt: skip
-    """Copy `names` from a fitted model to `estimator`; delete names the model lacks."""
+    """Copy attributes from a fitted model to `estimator`; delete those it lacks."""
     for name in names:
         vars(estimator).pop(name, None)
         if hasattr(model, name):

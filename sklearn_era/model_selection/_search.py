@@ -1,4 +1,4 @@
-"""A search for parameters by scores in eras that the model has not seen."""
+"""Search for parameters by scores in eras that the model has not seen."""
 
 from __future__ import annotations
 
@@ -66,12 +66,14 @@ class EraSearchCV(PredictsByEra, SearchByEra):
 
     the rule of Breiman et al. (1984, section 3.4.3). Among candidates that qualify, the
     best mean over eras, or the best worst era, is chosen; if none qualifies, the plain
-    model is. Eras are no independent draws; the standard error is the larger of two:
+    model is. As eras are not independent draws, the standard error is the larger of
+    two errors of the mean:
 
-    - for ordered eras, that of the mean of an AR(1) process with the correlation of
-      neighbouring ``d_cj``; for other eras, that of independent eras;
-    - that of independent folds, as eras of a fold share a model: with ``dbar_ck`` the
-      mean of fold k, ``std_k dbar_ck / sqrt(K)`` if folds have equally many eras.
+    - for ordered eras, the error if ``d_cj`` is an AR(1) process with the correlation
+      of neighbouring eras; for unordered eras, the error if eras are independent;
+    - the error if only folds are independent, as eras of a fold share a model: with
+      ``dbar_ck`` the mean of fold k, ``std_k dbar_ck / sqrt(K)`` if folds have equally
+      many eras.
 
     Parameters
     ----------
@@ -92,10 +94,10 @@ class EraSearchCV(PredictsByEra, SearchByEra):
         metric to choose by. A function of `cv_results_` that returns the index of the
         best candidate replaces the rule.
     cv : int, splitter, iterable or None, default=3
-        The number of folds of whole eras, 5 for None. With ordered eras, folds test
-        blocks of the last half of eras (:class:`EraWalkForwardSplit`); with others,
-        groups of eras (:class:`~sklearn.model_selection.GroupKFold`). A splitter gets
-        the eras as `groups`, unless `groups` are passed to `fit`.
+        The number of folds of whole eras, 5 for None. If eras are ordered, folds test
+        blocks of the last half of eras (:class:`EraWalkForwardSplit`); if not, each
+        fold tests some of the eras (:class:`~sklearn.model_selection.GroupKFold`). A
+        splitter gets the eras as `groups`, unless `groups` are passed to `fit`.
     verbose, pre_dispatch, error_score, return_train_score :
         As in :class:`~sklearn.model_selection.GridSearchCV`, but ``verbose=1`` prints
         lines and the time left (in a bar, with rich on a terminal). A candidate whose
@@ -109,20 +111,23 @@ class EraSearchCV(PredictsByEra, SearchByEra):
         in one form, such as '0001' or '2024-W07'; other text raises an error. Groups
         with numbers for names need 'unordered'. For two columns, ``("ordered",
         "unordered")`` is times and groups, and scores are by time; 'auto' finds this
-        out as :class:`EraSplit` does; a single word makes each pair of labels an era.
+        out as :class:`EraSplit` does; 'ordered' or 'unordered' alone makes each pair of
+        labels an era.
     choose_by : {'mean', 'worst'}, default='mean'
         Whether the candidates that qualify are ranked by the mean over eras or by the
         worst era.
     rule : {'one_standard_error', 'best'}, default='one_standard_error'
-        The rule for candidates to qualify: see above. With 'best', all of `param_grid`
-        do, and the plain model is no candidate, as in scikit-learn's searches.
+        The rule by which candidates qualify: see above. With 'best', all candidates of
+        `param_grid` qualify, and the plain model is not a candidate, as in
+        scikit-learn's searches.
     horizon : int or duration, default=1
         How far ahead the model is to predict, in eras or as a duration such as "28D"
         (see :class:`EraSplit`). In folds, training eras precede test eras by this much.
     group : {'new', 'known'}, default='new'
         With times and groups, whether the model is for groups that it has not seen, or
-        for groups of training. With 'new', each of `cv` folds leaves other groups out,
-        and tests them in the last quarter of the times (half, for conformal intervals).
+        for groups of training. With 'new', each of the `cv` folds leaves out some of
+        the groups, and tests them in the last quarter of the times (in the last half,
+        for conformal intervals).
 
     Attributes
     ----------
@@ -221,9 +226,9 @@ multimetric_, classes_, n_features_in_, feature_names_in_ :
             search uses eras, and passes them to a `fit` that takes eras.
         **params : dict of str to object
             Metadata for `fit`, scorers and splitter, by scikit-learn's routing. Without
-            routing, `groups` goes to the splitter, all else to `fit`, and
-            `sample_weight` also to scorers; eras without weight are not tested. The
-            last step of a pipeline gets eras and weights.
+            routing, `groups` goes to the splitter, all other metadata to `fit`, and
+            `sample_weight` also to scorers; eras without weight are not tested. In a
+            pipeline, the last step gets eras and weights.
 
         Returns
         -------
@@ -233,18 +238,20 @@ multimetric_, classes_, n_features_in_, feature_names_in_ :
         Raises
         ------
         ValueError
-            If `eras` is missing, has the wrong length or no known order, or too few
-            labels for `cv` folds; if weights are passed to a `fit` that takes none; if
-            all fits fail, or a fit of the plain model fails.
+            If `eras` is missing, has the wrong length, has no known order, or has too
+            few labels for `cv` folds; if weights are passed to an estimator whose `fit`
+            takes none; if all fits fail; or if a fit of the plain model fails, unless
+            ``rule="best"``.
         TypeError
             If `X` is a `BinnedDataset`, which cannot be split by rows.
 
         Warns
         -----
         UserWarning
-            If a candidate cannot be fitted; if eras are text whose order is guessed; if
-            a column has no value in the training rows of a fold (in all rows, if other
-            processes fit the folds).
+            If a candidate cannot be fitted; if eras are text that is taken for numbers
+            or dates, to find an order; or if a column has no value in the training rows
+            of a fold. If other processes fit the folds (see `n_jobs`), the last warning
+            comes only for columns that have no value in any row.
         """
         self._validate_params()
         check_divisible(X, "EraSearchCV")

@@ -1,4 +1,4 @@
-"""A figure of the candidates of a search by eras."""
+"""Draw the candidates of a search by eras."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ class EraSearchDisplay:
     Parameters
     ----------
     means, errors : array-like of shape (n_candidates,), dtype=float
-        Mean of each candidate's scores less those of the plain model, and its standard
-        error.
+        Mean difference of each candidate's scores to those of the plain model, and the
+        standard error of this mean.
     names : array-like of str of shape (n_candidates,)
         Names of the candidates.
     chosen : int or None, default=None

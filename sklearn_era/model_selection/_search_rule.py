@@ -1,4 +1,4 @@
-"""The rule of a search: the best candidate, or the best beyond one standard error.
+"""Choose a search's best candidate, or the best beyond one standard error.
 
 The error is that of a mean over test eras, where eras of a fold share a model.
 """
@@ -16,8 +16,9 @@ def compare_candidates(
     scores: NDArray[np.float64], rule: str, is_ordered: bool
 ) -> dict[str, NDArray[Any]]:
     """Return the columns of `cv_results_` by which the rule chooses a candidate, from
-    scores by candidate, fold and era. By "one_standard_error", those qualify that are
-    better than the first, the plain model, by more than the error of the difference.
+    scores by candidate, fold and era. By the rule "one_standard_error", a candidate
+    qualifies if it is better than the first one, the plain model, by more than the
+    standard error of the difference.
     """
     by_era = mean_over_folds(scores)
     with warnings.catch_warnings():
@@ -48,8 +49,9 @@ def mean_and_safe_error(
     differences: NDArray[np.float64], are_ordered: bool
 ) -> tuple[Any, Any]:
     """Return means over eras of `differences`, of shape (..., n_folds, n_eras) with NaN
-    in eras that a fold does not test, and the larger of two standard errors: for
-    related neighbours (of ordered eras), and for eras of a fold, which share a model.
+    in eras that a fold does not test, and standard errors of the means. Each error is
+    the larger of two: one is for independent eras or, if `are_ordered`, for related
+    neighbours; the other is for eras of a fold, which share a model.
     """
     by_era = mean_over_folds(differences)
     mean, error = mean_and_error(by_era)
@@ -67,8 +69,9 @@ def mean_over_folds(scores: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def _error_of_folds(differences: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return the standard error of a mean of terms that depend on each other only
-    within folds (for folds of equal size, of the mean of fold means); NaN for one fold.
+    """Return the standard error of the mean of all differences, which may depend on
+    each other within folds. For folds of equal size, this is the error of the mean of
+    fold means. It is NaN for a single fold.
     """
     is_known = np.isfinite(differences)
     n_known = np.maximum(is_known.sum(axis=(-2, -1)), 1)

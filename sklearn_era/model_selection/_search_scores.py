@@ -1,4 +1,4 @@
-"""Scorers of a search, which score era by era, and the table of scores."""
+"""Score the candidates of a search era by era, and put the scores in a table."""
 
 import warnings
 from collections.abc import Callable, Iterator, Sequence
@@ -53,8 +53,9 @@ class EraMean(float):
 
 
 class ScorerByEra:
-    """A scorer that scores each era by another scorer, and returns an `EraMean`. A
-    ValueError makes an era's score NaN, except one of a user's metric if it `raises`.
+    """A scorer that scores each era by another scorer, and returns an `EraMean`. An
+    era's score is NaN if the other scorer raises ValueError for the era. If `raises`,
+    an error of a user's own metric is raised instead.
     """
 
     def __init__(
@@ -135,8 +136,8 @@ class ScorerByEra:
 
 
 def _is_known(scorer: Any) -> bool:
-    """Return whether a scorer's metric is of scikit-learn or of this package, and so
-    fails in eras without a score, such as those of one class.
+    """Return whether a scorer's metric is of scikit-learn or of this package. Such a
+    metric is known to fail in eras without a score, such as eras of one class.
     """
     metric = getattr(scorer, "_score_func", scorer)
     while isinstance(metric, partial):
@@ -160,7 +161,8 @@ def _asked_once(
     model: BaseEstimator, X: Table, parts: Sequence[NDArray[np.intp]]
 ) -> Iterator[tuple[NDArray[np.intp], Any, Any]]:
     """Yield each part (indices of rows), a stand-in for the model, and the part's rows
-    of X. The stand-in takes the part's predictions from those of all of X, made once.
+    of X. The model predicts all of X only once, and the stand-in returns the part's
+    share of these predictions.
     """
     known: dict[str, Any] = {}
     for part in parts:
@@ -199,8 +201,8 @@ def prediction(
             The input samples.
         eras : {rows} of shape (n_samples,), default=None
             Eras of the rows: labels, or names of columns as in ``fit``. Intercepts of
-            eras and transformers by era use them. None takes the columns that ``fit``
-            named, if the model is for known groups or has such transformers.
+            eras and transformers by era use eras. None takes the columns that ``fit``
+            named, if the model is for known groups or has transformers by era.
 
         Returns
         -------
@@ -216,7 +218,7 @@ def asks_for_eras(scorer: Callable[..., Any]) -> bool:
 
 
 class _ScorerOfClasses(_Scorer):
-    """A scorer of probabilities that also works if the model or rows lack classes."""
+    """A scorer of probabilities that also works if model or rows lack some classes."""
 
     def _score(
         self, method_caller: Any, estimator: BaseEstimator, X: Table, y_true: ArrayLike,
@@ -245,7 +247,7 @@ class _ScorerOfClasses(_Scorer):
 
 def of_classes(scorer: Any) -> Any:
     """Return the scorer or, if it is of probabilities and its metric takes labels, a
-    copy that passes all classes of the model and of rows.
+    copy that passes the classes of the model and of the rows to the metric.
     """
     if (
         type(scorer) is not _Scorer
@@ -277,7 +279,8 @@ def tabulate(
     scores: Sequence[Any], n_folds: int
 ) -> tuple[NDArray[np.float64], NDArray[np.integer]]:
     """Return a table of scores, of shape (n_candidates, n_folds, n_eras), and the codes
-    of its eras. A failed fit has the score for failures in each era of its fold.
+    of its eras. If a fit failed, its `error_score` is the score in each era that the
+    fold tests.
     """
     known = [score for score in scores if isinstance(score, EraMean)]
     codes = np.unique(np.concatenate([[], *(x.codes for x in known)])).astype(np.intp)

@@ -1,4 +1,4 @@
-"""scikit-learn's search with folds of whole eras, scores by era and a rule for them."""
+"""Give scikit-learn's search folds of whole eras, scores by era, and a new rule."""
 
 from collections.abc import Callable, Mapping
 from functools import partial
@@ -54,8 +54,8 @@ class SearchByEra(GridSearchCV):
     def _run_search(
         self, evaluate_candidates: Callable[..., Any], *, callback_ctx: Any = None
     ) -> None:
-        """Evaluate candidates; if `verbose` is 1, a few at a time, to show progress,
-        unless callbacks follow the search.
+        """Evaluate the candidates. If `verbose` is 1 and no callbacks follow the
+        search, evaluate a few at a time, so that progress can be printed.
         """
         if self.verbose != 1 or hasattr(self, "_skl_callbacks"):
             known = {} if callback_ctx is None else {"callback_ctx": callback_ctx}
@@ -89,7 +89,7 @@ class SearchByEra(GridSearchCV):
             self.verbose = verbose
 
     def _check_eras(self, eras: Any, X: Any) -> Any:
-        """Return checked labels of eras; set `era_order_`, and the encoded `_eras`."""
+        """Return each row's era label; set `era_order_` and `_eras`, labels encoded."""
         name = "EraSearchCV"
         labels, encoded, is_ordered = read_known(eras, X, self.era_order, name)
         self._eras = encoded
@@ -110,8 +110,8 @@ class SearchByEra(GridSearchCV):
         return self.cv is None or isinstance(self.cv, Integral)
 
     def _get_routed_params_for_fit(self, params: dict[str, Any]) -> Any:
-        """Return arguments of fits, splitter and scorer, with eras added where they are
-        taken; set `cv` to a list of folds of eras if it is a number or None.
+        """Return the arguments of fits, splitter and scorer, with eras added for those
+        that take eras. If `cv` is a number or None, set it to a list of folds of eras.
         """
         eras, is_routed = params["eras"], _routing_enabled()
         weights = params.get("sample_weight")
@@ -188,7 +188,7 @@ class SearchByEra(GridSearchCV):
         return scorer
 
     def _with_plain(self) -> Any:
-        """Return the grid, with the plain model (the estimator's values) put first."""
+        """Return the grid with the plain model first: the estimator's own values."""
         grid = self.param_grid
         grids = [grid] if isinstance(grid, Mapping) else list(grid)
         own, tried = self.estimator.get_params(), set().union(*grids)
@@ -197,7 +197,7 @@ class SearchByEra(GridSearchCV):
     def _format_results(
         self, candidate_params: Any, n_splits: int, out: Any, more_results: Any = None
     ) -> dict[str, Any]:
-        """Return `cv_results_` with columns for the rule; set `era_scores_`."""
+        """Return `cv_results_` with the columns of the rule; set `era_scores_`."""
         self._so_far = candidate_params, out
         results = super()._format_results(candidate_params, n_splits, out, more_results)
         scores = [fit["test_scores"] for fit in out]
@@ -222,7 +222,8 @@ class SearchByEra(GridSearchCV):
         self, refit: bool | str | Callable[..., Any], refit_metric: str, results: Any
     ) -> int:
         """Return the best candidate's index, by `refit` if callable, else by the rule.
-        Raise ValueError unless all folds score the plain model (for 'best', any).
+        Raise ValueError unless the plain model has a score in all folds or, with the
+        rule "best", some candidate has one in all folds.
         """
         if callable(refit):
             return super()._select_best_index(refit, refit_metric, results)
@@ -247,7 +248,7 @@ class SearchByEra(GridSearchCV):
         return best_index(results, self.choose_by)
 
     def _lacks(self, codes: NDArray[Any]) -> str:
-        """Return a clause for an error: the classes that some of these eras lack."""
+        """Return a clause for an error message: the classes that some eras lack."""
         if not is_classifier(self.estimator):
             return ""
         targets, eras = np.asarray(self._targets), self._eras.codes

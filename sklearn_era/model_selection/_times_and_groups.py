@@ -1,4 +1,4 @@
-"""Cross-validation on later eras, on groups left out, or on both at once."""
+"""Cross-validate on later eras, on groups left out, or on both at once."""
 
 from __future__ import annotations
 
@@ -48,8 +48,9 @@ class EraSplit(BaseCrossValidator):
     new ones, in the next week or later. With two columns of labels, times and groups,
     each split trains on earlier eras of some groups, and tests on later eras of other
     groups (``group="new"``) or of the same ones (``group="known"``), which have rows in
-    training. `horizon` is how much later. With 3 groups, 8 eras and ``n_splits=2,
-    n_group_folds=3, test_size=2, horizon=2``, the last three splits are ::
+    training. `horizon` is the number of eras from training to test. With 3 groups, 8
+    eras and ``n_splits=2, n_group_folds=3, test_size=2, horizon=2``, the last three
+    splits are ::
 
         era     0 1 2 3 4 5 6 7    era     0 1 2 3 4 5 6 7    era     0 1 2 3 4 5 6 7
         shop a  . . . . . . T T    shop a  # # # # # - . .    shop a  # # # # # - . .
@@ -78,8 +79,9 @@ class EraSplit(BaseCrossValidator):
     group : {'new', 'known'}, default='new'
         With two columns, whether to test on groups left out or on groups of training.
     test_size : int or duration, default=None
-        Eras in each test block. By default, so many that the first split trains on at
-        least as many eras, if `horizon`, `gap` and `purge` are numbers of eras.
+        Eras in each test block. By default, as many as leave the first split at least
+        the same number to train on, if `horizon`, `gap` and `purge` are numbers of
+        eras.
     max_train_size : int or duration, default=None
         The most eras to train on, the last ones; None takes all.
     horizon : int or duration, default=1
@@ -264,7 +266,9 @@ class EraSplit(BaseCrossValidator):
         return (self.n_splits if axes.time else 1) * n_folds
 
     def _read(self, X: Any, groups: Any) -> EraAxes:
-        """Return times and groups of rows, encoded; raise ValueError if unsuitable."""
+        """Return the encoded times and groups of rows. Raise ValueError if `groups` is
+        missing, or has only one column although `group` is "known".
+        """
         if groups is None:
             raise ValueError(
                 "groups is missing: pass the times of rows, their groups, or both as "
@@ -292,7 +296,7 @@ class EraSplit(BaseCrossValidator):
         return [np.unique(groups.codes[test]) for _, test in folds]
 
     def _blocks(self, eras: EncodedEras) -> list[tuple[range, range]]:
-        """Return for each block two ranges of eras: to train on, and to test."""
+        """Return for each block a range of eras to train on, and a range to test."""
         n_eras, given = eras.labels.size, {name: getattr(self, name) for name in _SIZES}
         timed = [x for x, size in given.items() if isinstance(size, _TIMES)]
         times = instants_of(eras.labels, timed[0]) if timed else []
@@ -303,7 +307,7 @@ class EraSplit(BaseCrossValidator):
             given["test_size"] = max(1, n_left // (self.n_splits + 1))
 
         def first_within(size: Duration, place: int, n_times: int = 1) -> int:
-            """Return the first era after that of `n_times` sizes before era `place`."""
+            """Return the first era less than `n_times` times `size` before `place`."""
             at = times if isinstance(size, _TIMES) else range(n_eras)
             return bisect_right(at, at[place] - n_times * _length_of(size, "gap"))
 
@@ -340,7 +344,9 @@ def steps_of(horizon: Any, labels: Labels, name: str = "horizon") -> int:
 
 
 def _length_of(size: Any, name: str) -> int:
-    """Return a number of eras as it is, or a duration in nanoseconds; check both."""
+    """Return a number of eras as it is, or a duration in nanoseconds. Raise ValueError
+    if a duration cannot be read, is negative, or is 0 and `name` is no gap or purge.
+    """
     if not isinstance(size, _TIMES):
         return int(size)
     length = -1

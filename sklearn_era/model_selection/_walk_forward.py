@@ -1,4 +1,4 @@
-"""Cross-validation that walks forward through eras, with a gap before each test."""
+"""Cross-validate by walking forward through eras, with a gap before each test."""
 
 from __future__ import annotations
 
@@ -198,7 +198,7 @@ class EraWalkForwardSplit(SplitsRowsOfEras, TimeSeriesSplit):
         return eras
 
     def _blocks(self, n_eras: int) -> Iterator[tuple[range, range]]:
-        """Yield for each split two ranges of eras: to train on, and to test."""
+        """Yield for each split a range of eras to train on, and a range to test."""
         n_test = self.test_size
         if n_test is None:
             n_test = max(1, (n_eras - self.gap) // (self.n_splits + 1))

@@ -1,4 +1,4 @@
-"""The best rule of a round, by beam search: ``RuleGen`` of Du et al. (2025)."""
+"""Find the best rule of a round by beam search: ``RuleGen`` of Du et al. (2025)."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -17,13 +17,13 @@ Conjunction = frozenset[BinsOfColumn]
 
 @dataclass(frozen=True)
 class Rule:
-    """Conjunctions of conditions, joined by *or*; an empty rule covers all rows."""
+    """Conjunctions of conditions, joined by *or*. An empty rule covers all rows."""
 
     others: frozenset[Conjunction] = frozenset()
     last: Conjunction = frozenset()  # the one that *and* refines
 
     def refined(self, condition: BinsOfColumn, is_union: bool) -> "Rule":
-        """Return this rule and `condition`, by *or* if `is_union`, else by *and*."""
+        """Return the rule joined with `condition`, by *or* if `is_union`, or *and*."""
         if is_union:
             return Rule(self.others | {self.last}, frozenset([condition]))
         column, bins = condition
@@ -33,12 +33,12 @@ class Rule:
 
     @property
     def conjunctions(self) -> frozenset[Conjunction]:
-        """Return all conjunctions; rules with the same ones cover the same rows."""
+        """Return all conjunctions; rules with equal conjunctions cover equal rows."""
         return self.others | {self.last}
 
     @property
     def columns(self) -> list[int]:
-        """Return the columns that have a condition, ascending."""
+        """Return the indices of columns that have a condition, in ascending order."""
         return sorted({column for part in self.conjunctions for column, _ in part})
 
     def covers(self, X_binned: NDArray[np.uint8]) -> NDArray[np.bool_]:
@@ -58,7 +58,7 @@ def covered_by_any(
 
 @dataclass(frozen=True)
 class Round:
-    """Inputs of the search of one round: targets, weights and penalties."""
+    """The inputs of the search in one round: targets, weights and penalties."""
 
     weights: NDArray[np.float64]  # sample weight times |residual|, with the same sum
     is_positive: NDArray[np.uint8]  # of the class
@@ -150,8 +150,9 @@ class BeamSearch:
     def _sums_of(
         self, staying: NDArray[np.bool_] | None, this_round: Round
     ) -> tuple[Any, NDArray[np.float64]]:
-        """Return the sums over rows that stay covered: weights by class, curvatures and
-        the number of rows; and, by group, moments (see `VarianceTerm.start_round`).
+        """Return (sums, moments) over the rows `staying`, which stay covered. `sums`
+        are of weights, by class, of curvatures and of rows; `moments` are by group (see
+        `VarianceTerm.start_round`).
         """
         if staying is None:
             n_groups = self.variance.is_positive.size if self.variance else 0

@@ -1,4 +1,4 @@
-"""Boosting: rules found one after another, each for the current residuals."""
+"""Find rules by boosting, one after another, each for the current residuals."""
 
 from collections.abc import Callable
 from typing import Any
@@ -14,7 +14,7 @@ from ._refinements import newton_step
 def quality_scales(
     quality: str, m: float, positive: float, negative: float
 ) -> tuple[bool, float, float]:
-    """Return the arguments of a counter's `start_round` that depend on `quality`."""
+    """Return the arguments of `RefinementCounter.start_round` that define `quality`."""
     if quality == "youden":
         return True, positive, negative
     if quality == "laplace":
@@ -31,9 +31,10 @@ def boost_rules(
     """Return the intercept and the weighted rules of ``RuleEnsemble``, Du et al.
     (2025).
 
-    The scores on either side of a rule (1 if covered, else -1) move by a Newton step.
-    Half the steps' difference goes to the coefficient, half their sum to an intercept.
-    Without one, as in the paper, small rules would mostly move rows they do not cover.
+    A rule is 1 for rows that it covers and -1 for all others. The scores of the rows on
+    each side move by one Newton step. Half the difference of the two steps is added to
+    the rule's coefficient, and half their sum to an intercept. Without an intercept, as
+    in the paper, small rules would mostly move rows that they do not cover.
     """
     scores = np.zeros(is_positive.size)
     intercept = 0.0

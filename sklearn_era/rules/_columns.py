@@ -1,4 +1,4 @@
-"""Binned columns, the possible conditions on them, and their text."""
+"""Bin columns, list the possible conditions on columns, and write them as text."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -21,7 +21,7 @@ BinsOfColumn = tuple[int, int]
 
 @dataclass(frozen=True)
 class Conditions:
-    """All possible conditions, numbered by column."""
+    """All possible conditions, numbered column by column."""
 
     first: NDArray[np.int32]  # column j has first[j] to first[j + 1] - 1
     column: NDArray[np.int32]
@@ -31,7 +31,7 @@ class Conditions:
     missing_bin: int
 
     def bins(self, condition: int) -> BinsOfColumn:
-        """Return a condition's column, and its bins as the bits of a number."""
+        """Return a condition's column, and the bins it accepts as bits of a number."""
         bins = (2 << int(self.upper[condition])) - (1 << int(self.lower[condition]))
         if self.is_complement[condition]:
             bins ^= (2 << self.missing_bin) - 1
@@ -68,7 +68,7 @@ def fit_bins(
 def list_conditions(mapper: _BinMapper, has_missing: NDArray[np.bool_]) -> Conditions:
     """Return all distinct conditions: ``<=`` and ``>`` the edge of a bin, ``=`` and
     ``!=`` a category, missing and not missing. A missing value is on neither side of an
-    edge, and is no category: it meets ``!=``.
+    edge, and is not a category, so that it meets every ``!=``.
     """
     missing_bin = mapper.missing_values_bin_idx_
     rows: list[tuple[int, int, int, bool]] = []

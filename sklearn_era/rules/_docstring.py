@@ -29,10 +29,10 @@ RULE_ENSEMBLE = """An ensemble of decision rules, with penalties for shortcuts.
         Whether rules may be conjunctions joined by *or*, with `max_depth` conditions in
         all.
     quality : {'youden', 'laplace', 'm_estimate'}, default='youden'
-        The quality of a rule, from the weights p and n that it covers of the class and
-        of all others, with totals P and N. A row's weight is its `sample_weight` times
-        its absolute residual, ``|y - P(y = 1 | x)|``, scaled to the sum of
-        `sample_weight`. Penalties are in the same units.
+        The quality of a rule that covers the weight p of the class's rows, out of P in
+        all, and the weight n of all other rows, out of N. A row's weight is its
+        `sample_weight` times its absolute residual, ``|y - P(y = 1 | x)|``, scaled to
+        the sum of `sample_weight`. Penalties are in the same units.
 
         - 'youden': ``p / P - n / N``, the true minus the false positive rate;
         - 'laplace': ``(p + 1) / (p + n + 2)``, equation 3 of [1]_, which favours rules
@@ -41,11 +41,11 @@ RULE_ENSEMBLE = """An ensemble of decision rules, with penalties for shortcuts.
     m : float, default=2.0
         The weight of the prior of ``quality="m_estimate"``, in rows.
     learning_rate : float, default=0.3
-        The factor of Newton's steps for the log loss, which are limited to 2: one step
-        for the rows covered, and one for all others. 1.0 learns fastest, but overfits
-        few or noisy rows.
+        The factor of Newton's steps for the log loss: a rule takes one step for the
+        rows that it covers, and one for all others. Each step is limited to 2 before it
+        is multiplied. 1.0 learns fastest, but overfits few or noisy rows.
     l2_regularization : float, default=0.0
-        Added to the denominator of steps, a sum of second derivatives.
+        A number added to the denominator of steps, a sum of second derivatives.
     min_samples_rule : int, default=1
         The fewest rows that a rule may cover.
     n_bins : int, default=32
@@ -76,12 +76,12 @@ default='from_dtype'
             C = mean over groups of Var(v within the group) ^ variance_power
 
         computed after the rule is added, equation 6 of [1]_. A group is the rows of a
-        class with the same label, see `groups` in ``fit``. The effect is that of a
-        single step, and is smaller with a lower `learning_rate`.
+        class with the same label, see `groups` in ``fit``. As a rule changes C by a
+        single step, the term has less effect with a lower `learning_rate`.
     variance_of : {'loss', 'score', 'probability'}, default='loss'
         The variable v: the exponential loss ``exp(-y F)`` with y in {-1, 1}, the score
-        F, or ``1 / (1 + exp(-F))``, as in appendix B of [1]_, which takes many times as
-        long, with a pass over the rows for each rule tried.
+        F, or ``1 / (1 + exp(-F))``, as in appendix B of [1]_. 'probability' takes many
+        times as long, since each rule tried takes a pass over the rows.
     variance_power : float, default=1.0
         The exponent nu: 0.5 for standard deviations.
     n_jobs : int, default=None
@@ -115,9 +115,9 @@ default='from_dtype'
     positive rates are far below the paper's tables; 'youden', the limit of large m, has
     the rates of the tables. The paper's bins are ``binning="uniform", n_bins=8``.
 
-    Missing values are on neither side of a threshold, and no category; where training
-    values are missing, rules may have the condition ``is missing``. Categories unknown
-    to ``fit`` count as missing.
+    Missing values are on neither side of a threshold, and are not a category; where
+    training values are missing, rules may have the condition ``is missing``. Categories
+    unknown to ``fit`` count as missing.
 
     References
     ----------

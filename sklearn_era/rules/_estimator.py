@@ -1,4 +1,4 @@
-"""The estimator: checks of ``fit``, and the boosting of each class's rules."""
+"""Fit the estimator: check the arguments, and find each class's rules by boosting."""
 
 from __future__ import annotations
 
@@ -223,7 +223,9 @@ class RuleEnsembleClassifier(
         return X_binned
 
     def _group_labels(self, X: Any, eras: Eras, groups: Any) -> NDArray[Any] | None:
-        """Return rows' groups for the variance term; None if there is no penalty."""
+        """Return the rows' groups for the variance term; None if there is no penalty.
+        Raise ValueError if there is a penalty, and neither groups nor eras are given.
+        """
         if groups is not None:
             groups = check_eras(groups, X, name="groups")
         if self.variance_penalty == 0:
@@ -238,7 +240,7 @@ class RuleEnsembleClassifier(
     def _draw_penalties(
         self, penalties: NDArray[np.float64], rng: np.random.RandomState
     ) -> NDArray[np.float64]:
-        """Return a round's random penalties: soft mask of Du et al. (2025), III-B."""
+        """Draw a round's penalties of columns: soft mask of Du et al. (2025), III-B."""
         drawn = penalties.copy()
         variant = np.flatnonzero(penalties)
         if variant.size and self.feature_penalty_noise > 0:

@@ -1,4 +1,4 @@
-"""Checks of X, predictions by fitted rules, and their rates on any rows."""
+"""Check X, predict by fitted rules, and measure the rules' rates on any rows."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -32,7 +32,7 @@ from ._columns import INFINITE
 
 @dataclass(frozen=True)
 class WeightedRule:
-    """A rule for a class, with a weight: the sum of the rule's steps."""
+    """A rule for a class, with a coefficient: the sum of the rule's steps."""
 
     rule: Rule
     text: str
@@ -63,7 +63,9 @@ class RulePredictionMixin(BaseEstimator):
     def _columns_of(
         self, X: Table, *, reset: bool
     ) -> tuple[NDArray[np.float64], list[NDArray[np.float64] | None]]:
-        """Return numbers for X, in its column order, and known categories by column."""
+        """Return X as numbers, in X's order of columns, and, if `reset`, a list of each
+        column's known categories.
+        """
         X = X if reset else without_era_column(self, X)
         found: Any = self._preprocess_X(X, reset=reset)
         values, known_categories = found if reset else (found, [])
@@ -84,7 +86,7 @@ class RulePredictionMixin(BaseEstimator):
         return self._bin_mapper.transform(self._columns_of(X, reset=False)[0])
 
     def _categories_by_column(self) -> dict[int, list[Any]]:
-        """Return, by categorical column, the category of each bin."""
+        """Return a dict from each categorical column to the categories of its bins."""
         names: dict[int, list[Any]] = {}
         for i, column in enumerate(np.flatnonzero(self.is_categorical_).tolist()):
             codes = codes_of_categories(encoder_of(self), i)
@@ -132,7 +134,7 @@ class RulePredictionMixin(BaseEstimator):
         self, X: Table, y: ArrayLike, sample_weight: ArrayLike | None = None, *,
         eras: Eras | None = None, as_frame: bool = False,
     ) -> Any:  # fmt: skip
-        """Measure the rules on any rows, as `rules_` does on the training rows.
+        """Measure the rules on any rows; `rules_` is this table for the training rows.
 
         Parameters
         ----------
@@ -153,7 +155,8 @@ class RulePredictionMixin(BaseEstimator):
             text, class_label : ndarray of shape (n_rules,)
                 The text of each rule, and its class; of two classes, the second.
             coefficient, coverage : ndarray of shape (n_rules,)
-                In log-odds; and the share of all rows that the rule covers.
+                The coefficient in log-odds; and the share of all rows that the rule
+                covers.
             tpr, fpr : ndarray of shape (n_rules,)
                 The share of the class's rows, and of all other rows, that the rule
                 covers; NaN if there are no such rows.

@@ -1,8 +1,9 @@
 """The qualities of all refinements of a rule, from histograms of all columns.
 
-A refinement adds to a rule a condition on one column: a range of bins, or all other
-bins. So its sums are differences of prefix sums. A column's histogram takes one pass
-over the rows that refinements can remove (*and*: the rule's) or add (*or*: all others).
+A refinement adds to a rule a condition on one column: the value is in a range of bins,
+or is not. So the sums over the rows that meet the condition are differences of prefix
+sums. A column's histogram takes one pass over rows: for *and*, over the rows that a
+refinement can remove from the rule; for *or*, over all rows that it can add.
 """
 
 from cython.parallel import prange, threadid
@@ -30,7 +31,7 @@ cdef inline void add(sums_struct * to, const sums_struct * more) noexcept nogil:
 cdef inline sums_struct difference(
     const sums_struct * whole, const sums_struct * part
 ) noexcept nogil:
-    """Return `whole` less `part`, sum by sum, at least 0 despite rounding."""
+    """Return `whole` minus `part` for each sum; rounding does not lead below 0."""
     cdef sums_struct rest
     rest.positive = max(whole.positive - part.positive, 0.0)
     rest.negative = max(whole.negative - part.negative, 0.0)
@@ -188,8 +189,9 @@ cdef class RefinementCounter:
         const double [:, ::1] covered_moments, const double [::1] penalties,
         int min_samples_rule,
     ):
-        """Return each refinement's quality; -inf if not admissible. `rows` may enter
-        the rule (`is_union`) or leave it; `covered` has the sums of its other rows.
+        """Return each refinement's quality, -inf if the refinement is not admissible.
+        `rows` are those that a refinement can add to the rule (if `is_union`) or remove
+        from it; `covered` has the sums over the rows that stay covered in any case.
         """
         cdef:
             sums_struct stays
@@ -265,8 +267,9 @@ cdef class RefinementCounter:
 
     cdef double quality(self, const sums_struct * covered) noexcept nogil:
         """Return a rule's quality: if `compares_rates`, the true positive rate less the
-        false positive rate of `covered` rows, else their precision with a prior. Scales
-        are the weights of all positive and negative rows; or the prior's weights.
+        false positive rate of `covered` rows, else their precision with a prior. The
+        scales of rates are the weights of all positive and of all negative rows; those
+        of the precision are the prior's weights.
         """
         if self.compares_rates:
             return (

@@ -1,4 +1,4 @@
-"""The variance term: the variance of loss or score within groups."""
+"""Compute the variance term: the variance of loss or score within groups."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -36,11 +36,11 @@ def make_term(
 @dataclass(frozen=True)
 class VarianceTerm:
     """The term C of the loss, the mean over groups of ``Var(v in the group) ** power``:
-    section III-C of Du et al. (2025). By the field `of`, v is the loss ``exp(-y F)``,
-    the score F or the probability, F's sigmoid. A new rule adds one step to F where it
-    covers rows, and another elsewhere, so that ``exp(-y F)`` is multiplied by two
-    factors (equation 5). New variances follow from sums over the covered rows; those of
-    probabilities take a pass over all rows.
+    section III-C of Du et al. (2025). The field `of` chooses v: the loss ``exp(-y F)``,
+    the score F, or the probability (the sigmoid of F). A new rule adds one step to F
+    for the rows it covers, and another step for all others, so that ``exp(-y F)`` is
+    multiplied by one of two factors (equation 5). The new variances follow from sums
+    over the covered rows; variances of probabilities take a pass over all rows.
     """
 
     groups: NDArray[np.int32]  # (n_samples,): of the same class and label, (Y, ID)
@@ -52,7 +52,7 @@ class VarianceTerm:
     def sums(
         self, values: NDArray[np.float64], rows: slice | NDArray[Any] = slice(None)
     ) -> NDArray[np.float64]:
-        """Return, by group, the sum of each column of `values` over some rows."""
+        """Return the sum of each column of `values` over `rows`, for each group."""
         groups, n_groups = self.groups[rows], self.is_positive.size
         sums = [np.bincount(groups, column[rows], n_groups) for column in values.T]
         return np.stack(sums, axis=1)
@@ -64,7 +64,7 @@ class VarianceTerm:
     ) -> NDArray[np.float64]:  # fmt: skip
         """Pass a round's sums to the counter, and return two moments of each row:
         weight times v, and the weight (times ``v ** 2`` if v is a loss). If v is a
-        probability, only return the moments of `of_probability`.
+        probability, only return the `moments` that `of_probability` takes.
         """
         if self.of == "probability":
             return np.stack([scores, sample_weight, residuals], axis=1)
@@ -86,7 +86,9 @@ class VarianceTerm:
         self, covered: NDArray[np.bool_], moments: NDArray[np.float64],
         curvatures: NDArray[np.float64], rates: dict[str, float],
     ) -> float:  # fmt: skip
-        """Return the value of the term for probabilities, after a rule is added."""
+        """Return the term's value for probabilities after adding a rule that covers the
+        rows `covered`.
+        """
         scores, weight, residuals = moments.T
         steps = [
             newton_step(residuals[rows].sum(), curvatures[rows].sum(), **rates)
