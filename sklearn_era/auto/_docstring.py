@@ -17,9 +17,10 @@ DOC = """The average of models for {task}, weighted by their losses in eras left
     below the loss with w_rows; s is 1 from three standard errors on, and rises linearly
     between. Numbers of trees are chosen by the losses in both kinds of folds, mixed
     with the same s, and scaled up to the number of all rows. The plain model keeps all
-    the weight, with two exceptions: the average is better than the plain model by more
-    than a standard error in eras left out; or the average with w_rows is better by more
-    than two standard errors in rows left out, and better on average in eras left out.
+    the weight, unless it diverges, with two exceptions: the average is better than the
+    plain model by more than a standard error in eras left out; or the average with
+    w_rows is better by more than two standard errors in rows left out, and better on
+    average in eras left out.
     All members with weight are then fitted to all rows.
 
     Folds are cheap: in folds, boosters have half of their trees at twice the rate, and
