@@ -279,3 +279,34 @@ def test_the_program_predicts_tables_of_rows_alike(model, tmp_path, monkeypatch)
     assert told.startswith("DATA: column 'n' is not numeric")
     told = fail("predict", "m.era", "rows.csv", "--out", "out.csv")
     assert told.startswith("DATA: column 'x' is not numeric ('high' in row 1)")
+
+
+def containers(frame):
+    """The rows with their missing categories as NaN, None and nulls."""
+    arrow = pa.Table.from_pandas(frame, preserve_index=False)  # a dictionary column
+    text = frame.t.astype(object).where(frame.t.notna(), None)
+    t, x = pl.Series(text.tolist(), dtype=pl.Categorical), frame.x.tolist()
+    objects = frame.assign(t=text).astype({"t": object})
+    return [frame, arrow, pl.DataFrame({"x": x, "t": t}), objects]
+
+
+@pytest.mark.parametrize("fitted", range(4), ids=["pandas", "arrow", "polars", "none"])
+@pytest.mark.parametrize("i", [0, 1, 2, 3, 6, 11], ids=lambda i: NAMES[i])
+def test_a_missing_category_is_missing_in_all_tables(i, fitted):
+    is_missing = RNG.random(N) < 0.5
+    frame = FIT[["x", "t"]].assign(t=FIT.t.where(~is_missing))
+    model, y = clone(MODELS[i]), np.where(is_missing, 10.0, FIT.x.fillna(0.0))
+    y = np.where(y > 5, "a", "b") if is_classifier(model) else y
+    X = containers(frame)[fitted]
+    if fitted == 3 and not isinstance(model, AutoEraRegressor):
+        model.set_params(**{
+            name: ["t"] for name in model.get_params()
+            if name.endswith("categorical_features")
+        })  # fmt: skip
+    model.fit(X, y, eras=ERAS)
+    asked = containers(frame[:50].reset_index(drop=True))
+    first, *others = (model.predict(rows) for rows in asked)
+    for predicted in others:
+        assert_array_equal(predicted, first)
+    whole = asked[0].assign(t=FIT.t[:50])
+    assert (model.predict(whole) != first)[is_missing[:50]].any()

@@ -30,14 +30,15 @@ def encode(estimator: BaseEstimator, X: Any, *, reset: bool) -> Any:
     column by column if scikit-learn fails on them or may misread them (`must_be_read`).
     """
     check_table(X)
+    # Of an Arrow table's column of categories, NumPy takes nulls for the last category.
+    X = as_frame(X)
     preprocess: Any = gradient_boosting.BaseHistGradientBoosting._preprocess_X
     if not reset and must_be_read(estimator, X):
         return read_by_column(estimator, X)
     try:
         # Encoders whose only category is NaN cast it to an integer on the way.
         with np.errstate(invalid="ignore"):
-            table = as_frame(X) if isinstance(X, list | tuple) else X
-            found = preprocess(estimator, table, reset=reset)
+            found = preprocess(estimator, X, reset=reset)
     except Exception as error:  # those of polars, too
         if not reset:
             return read_by_column(estimator, X, error=error)
@@ -50,7 +51,8 @@ def encode(estimator: BaseEstimator, X: Any, *, reset: bool) -> Any:
         n_categorical = len(encoder_of(estimator).categories_)
         is_unknown = np.isnan(found[:, :n_categorical]).any(axis=1)
         if is_unknown.any():  # perhaps of another type than the categories
-            read_by_column(estimator, X, np.flatnonzero(is_unknown))
+            rows = np.flatnonzero(is_unknown)
+            found[rows] = read_by_column(estimator, X, rows)
     return found
 
 
@@ -93,7 +95,10 @@ def read_by_column(
     found = [x.values for x in columns if x.is_categorical]
     for i, (values, categories) in enumerate(zip(found, known, strict=True)):
         codes = codes_of_categories(encoder, i).tolist()
-        code_of = dict(zip(categories, codes, strict=False)) | {None: np.nan}
+        code_of = dict(zip(categories, codes, strict=False))
+        # scikit-learn takes None for a category, unless NaN is among them.
+        if any(x != x for x in encoder.categories_[i].tolist()):
+            code_of[None] = np.nan
         found[i] = np.array([code_of.get(x, np.nan) for x in values], dtype=np.float64)
     numbers = [x.values for x in columns if not x.is_categorical]
     return np.column_stack([*found, *numbers])
