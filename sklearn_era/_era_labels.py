@@ -176,6 +176,28 @@ def ranks(known: Labels, labels: Labels) -> tuple[list[Any], list[Any]]:
     return find(categories, known).tolist(), at.tolist()
 
 
+def combine_categories(values: Any) -> Any:
+    """Return an Arrow column of categories in chunks as one array, and anything else
+    unchanged. In chunks, NumPy takes nulls for the last category.
+    """
+    is_column = hasattr(type(values), "unify_dictionaries")
+    if is_column and str(getattr(values, "type", "")).startswith("dictionary"):
+        return values.unify_dictionaries().combine_chunks()
+    return values
+
+
+def with_zone(values: Any) -> Any:
+    """Return a column of dates with a time zone as a list, and anything else unchanged.
+    As NumPy's, the dates of polars and pyarrow would lose the zone.
+    """
+    dtype = getattr(values, "dtype", getattr(values, "type", None))
+    if getattr(dtype, "time_zone", None) or getattr(dtype, "tz", None):
+        return getattr(
+            values, "to_pylist", getattr(values, "to_list", lambda: values)
+        )()
+    return values
+
+
 def missing_rows(labels: Labels) -> NDArray[np.intp]:
     """Return the rows whose labels are missing: None, NaN, NaT or pandas' NA."""
     if labels.dtype.kind in "fc":

@@ -16,11 +16,13 @@ from ._era_calendar import hold_dates
 from ._era_labels import (
     as_objects,
     categories_of,
+    combine_categories,
     find,
     in_order_of,
     joined_categories,
     kind_of,
     missing_rows,
+    with_zone,
 )
 from ._label_columns import LabelColumn, label_columns
 from ._typing import EraOrder, Table
@@ -44,11 +46,8 @@ def check_eras(
     columns = label_columns(eras, name)
     if columns[0].key is not None:
         return _combinations(columns, X, X_name)
+    eras = with_zone(combine_categories(eras))
     one_label = f"{name} must be one-dimensional, with one label a row of {X_name}"
-    dtype = getattr(eras, "dtype", getattr(eras, "type", None))
-    if getattr(dtype, "time_zone", None) or getattr(dtype, "tz", None):
-        # As NumPy's, those of polars and pyarrow would lose the time zone.
-        eras = getattr(eras, "to_pylist", getattr(eras, "to_list", lambda: eras))()
     try:
         labels = np.asarray(eras)
     except ValueError as error:

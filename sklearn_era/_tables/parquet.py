@@ -145,14 +145,23 @@ class ParquetColumns:
         values = column.to_numpy(zero_copy_only=False)
         return np.ascontiguousarray(values, dtype=np.float64)
 
-    def read_labels(self, name: str) -> NDArray[Any]:
-        """Return all values of a column, in NumPy's dtype."""
+    def read_known(
+        self, name: str, rows: NDArray[np.intp]
+    ) -> tuple[NDArray[Any], NDArray[np.intp]]:
+        """Return (values, positions): the values of a column in those `rows` that have
+        one, in NumPy's dtype, and the positions of these rows in `rows`.
+        """
         column = self._read(name)
         if self._arrow.types.is_null(column.type):
             column = column.cast(self._arrow.float64())
         if self._arrow.types.is_dictionary(column.type):
             column = column.cast(column.type.value_type)
-        return np.array(column.to_numpy())
+        if rows.size < len(column):
+            column = column.take(self._arrow.array(rows))
+        is_known = column.is_null(nan_is_null=True).to_numpy() == 0
+        if not is_known.all():  # with nulls, integers would be floats
+            column = column.filter(self._arrow.array(is_known))
+        return np.array(column.to_numpy()), np.flatnonzero(is_known)
 
     def read_numbers(self, name: str, argument: str) -> NDArray[np.float64]:
         """Return a numeric column; `argument` is for error messages."""
@@ -165,13 +174,19 @@ class ParquetColumns:
         among the distinct values, or -1 for a missing value.
         """
         column = self._read(name)
+        extension = getattr(column.type, "storage_type", None) and column.type
+        if extension:  # of periods
+            column = column.cast(extension.storage_type)
         if not self._arrow.types.is_dictionary(column.type):
             column = column.dictionary_encode()
         column = column.unify_dictionaries().combine_chunks()
         # Those of polars have no sign.
         index = column.indices.cast("int64").fill_null(-1).to_numpy().astype(np.intp)
         distinct = column.dictionary.to_numpy(zero_copy_only=False)
-        if getattr(column.type.value_type, "tz", None):
+        if extension:
+            values = extension.wrap_array(column.dictionary)
+            distinct = np.asarray(values.to_pandas())
+        elif getattr(column.type.value_type, "tz", None):
             distinct = np.array(column.dictionary.to_pylist(), dtype=object)
         if column.type.ordered:
             distinct = in_order_of(distinct, distinct)

@@ -68,19 +68,15 @@ def read_target(
     positions of these rows in `kept`. Raise ValueError if all targets are missing, or,
     unless `drop_missing` is True, if any target is missing.
     """
-    y = columns.read_labels(target)
-    if kept.size < y.size:
-        y = y[kept]
-    missing = missing_rows(y)
-    if missing.size and not drop_missing:
+    y, labelled = columns.read_known(target, kept)
+    if (n_missing := kept.size - y.size) and not drop_missing:
         raise ValueError(
-            f"target {target!r} has no value in {missing.size} of {y.size} rows. Pass "
+            f"target {target!r} has no value in {n_missing} of {kept.size} rows. Pass "
             "drop_missing_target=True to leave these rows out."
         )
-    if missing.size == y.size:
-        raise ValueError(f"target {target!r} has no value in any of {y.size} rows.")
-    labelled = np.delete(np.arange(y.size), missing)
-    return y[labelled], labelled
+    if not y.size:
+        raise ValueError(f"target {target!r} has no value in any of {kept.size} rows.")
+    return y, labelled
 
 
 def read_kept_eras(

@@ -6,6 +6,7 @@ from unittest.mock import Mock
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -153,6 +154,21 @@ def test_models_leave_the_column_of_eras_out_of_a_frame(source, model, tmp_path)
     assert_array_equal(fitted.predict(frame), fitted.predict(rest))
     with pytest.raises(ValueError, match=r"(?s)feature names should match.*week"):
         fitted.fit(BinnedDataset.from_arrays(rest, y)).predict(frame)
+
+
+@on_grid("argument values n_chunks", ["eras", "y"], [["a", "b"], [1.5, 2.5]], [1, 2])
+def test_nulls_of_arrow_categories_are_missing(argument, values, n_chunks):
+    column = pa.array(np.resize([*values, None], 60).tolist()).dictionary_encode()
+    column = pa.chunked_array([column[:30], column[30:]][:n_chunks] or [column])
+    arguments = {"y": np.arange(60.0)[: len(column)], argument: column}
+    X, classifies = np.ones((len(column), 2)), argument == "y" and values[0] == "a"
+    models = [Classifier() if classifies else Regressor(), EraForestRegressor()]
+    message = rf"{argument} has {len(column) // 3} missing"
+    for fit in (models[0].fit, *([] if classifies else [models[1].fit])):
+        with pytest.raises(ValueError, match=message):
+            fit(X, **arguments)
+    with pytest.raises(ValueError, match=message):
+        BinnedDataset.from_arrays(X, **arguments)
 
 
 @on_grid("scoring validation_eras", ["loss", None], ["last", "random", None])

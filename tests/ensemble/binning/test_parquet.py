@@ -208,6 +208,27 @@ def test_types_of_files_may_differ_and_eras_and_targets_be_categories(tmp_path):
     assert_array_equal(read(write(frame, path), era=None).y, frame["target"])
 
 
+@pytest.mark.parametrize("values", [
+    [True, None, False, True], [2**60, None, 2**60 + 1, 2**60], [0.5, None, 1.5, 2.0],
+    ["a", None, "b", "b"],
+])  # fmt: skip
+def test_targets_beside_missing_ones_keep_their_type(tmp_path, values):
+    path = tmp_path / "a.parquet"
+    pq.write_table(pa.table({"x": [1.0, 2.0, 3.0, 4.0], "y": values}), path)
+    dataset = BinnedDataset.from_parquet(path, target="y", drop_missing_target=True)
+    expected = np.array([x for x in values if x is not None])
+    assert dataset.y.tolist() == expected.tolist()
+    assert dataset.y.dtype.kind == {"U": "O"}.get(
+        expected.dtype.kind, expected.dtype.kind
+    )
+    assert_array_equal(dataset.X_binned[:, 0], [0, 1, 2])
+
+
+def test_periods_are_eras(tmp_path):
+    frame = make_frame().assign(era=pd.period_range("2020-01", periods=400, freq="D"))
+    assert_same_dataset(read(write(frame, tmp_path / "a")), in_memory(frame))
+
+
 @pytest.mark.parametrize(("precision", "scale"), [(5, 2), (38, 30), (10, 0), (76, 9)])
 def test_decimals_are_the_numbers_of_a_fit(tmp_path, precision, scale):
     rng, most = np.random.default_rng(0), 10 ** min(precision - 1, 18)
