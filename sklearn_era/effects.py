@@ -52,8 +52,9 @@ class GroupDRO(ParameterObject):
     Parameters
     ----------
     step_size : float, default=0.1
-        0 or more, in units of 1 / loss, and so dependent on the target's unit. With 0,
-        all eras weigh as their rows do, as with ``era_weighting="rows"``.
+        Size of the steps, 0 or more. Its unit is 1 / loss, which depends on the
+        target's unit. With 0, eras weigh as their rows do, as with
+        ``era_weighting="rows"``.
 
     References
     ----------
@@ -109,20 +110,20 @@ class Intercepts(ParameterObject):
         t_j = c_g(j) + b (j - j0) + a_j + u_j + e_j,   a_j = phi a_(j-1) + N(0, q)
 
     and its intercept is the expectation of trend plus a_j given all eras, plus the mean
-    of c. Trees explain the shock u_j of an era, and the constant c of a group g of eras
-    that agree in all columns that are constant within eras: a holiday keeps its effect.
-    If more than 64 groups have several eras, as with the temperature of a day, the bins
-    of such columns are made wider.
+    of c. Trees explain the shock u_j of an era, and the constant c of its group g. A
+    group is all eras that agree in the columns that are constant within eras; so a
+    holiday keeps its effect. If more than 64 groups have several eras, as with the
+    temperature of a day, the bins of such columns are made wider.
     Variances and phi have the largest restricted likelihood on a grid [2]_, and are
     estimated before the first tree and after 4, 16, 64 trees and so on. A level is
     carried forward if its log-likelihood exceeds that without a level by 2, at least
     six eras are comparable with earlier ones, and forecasts of each era from earlier
     eras have smaller squared errors with the level than without, by more than an
     autocorrelation-consistent standard error [3]_. Otherwise the forecast is 0; without
-    any level, so are all intercepts. Eras beyond training that are passed to
+    any level, all intercepts are 0, too. Eras beyond training that are passed to
     ``predict`` get the forecast of their own horizon, if labels are numbers, dates,
-    periods, categories, or text that holds them, in regular steps: a decays by phi, and
-    each step of the trend is 0.8 times the one before.
+    periods, categories, or text that holds them, in regular steps. With the horizon, a
+    decays by phi, and each step of the trend is 0.8 times the one before.
 
     References
     ----------
@@ -153,7 +154,7 @@ class Intercepts(ParameterObject):
 
     @property
     def _estimates(self) -> bool:
-        """Return whether the forecast is by estimated levels, not a weighted mean."""
+        """Return whether the forecast uses estimated levels, not a weighted mean."""
         return self.forecast == "auto"
 
     def _forecast_weights(self, n_eras: int) -> NDArray[np.float64]:

@@ -89,8 +89,8 @@ def dtypes_of(X: Table) -> list[Any]:
 
 
 def as_numeric(X: Any) -> Any:
-    """Return X or, if a column of the table has no numeric dtype, an array of numbers;
-    raise an error for a column with text, dates or the like.
+    """Return X itself if all of its columns have numeric dtypes, else an array of its
+    numbers. Raise ValueError or TypeError if a column has text, dates or the like.
     """
     check_table(X, by_column=True)
     table = as_frame(X)
@@ -127,7 +127,9 @@ def as_frame(X: Any) -> Any:
 def as_matrix(
     columns: Sequence[Column],
 ) -> tuple[NDArray[np.float64], NDArray[np.intp]]:
-    """Return a matrix of columns, categories as codes, and numbers of categories."""
+    """Return a matrix of the columns, in which categories are codes, and the number of
+    categories of each column, 0 for a numeric one.
+    """
     n_categories = np.zeros(len(columns), dtype=np.intp)
     parts = [column.values for column in columns]
     for j in np.flatnonzero([column.is_categorical for column in columns]).tolist():
@@ -251,7 +253,9 @@ def holds_dates(dtype: object) -> bool:
 def choose_columns(
     given: Any, names: Sequence[Any], is_frame: bool, *, name: str, also: str = ""
 ) -> NDArray[np.bool_]:
-    """Return the mask of columns given by names, by indices or by a mask."""
+    """Return the mask of the columns that `given` lists by names or by indices, or as a
+    mask. Raise ValueError for anything else; `name` and `also` are for its message.
+    """
     if isinstance(given, str) or np.ndim(given) != 1:
         raise ValueError(
             f"{name} must be {also}a list of names, of indices or of one bool a "

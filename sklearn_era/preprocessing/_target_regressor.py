@@ -1,4 +1,4 @@
-"""A regressor of targets that are transformed within the era."""
+"""Fit a regressor to targets that are transformed within the era."""
 
 import re
 from typing import Any, ClassVar, Self
@@ -26,8 +26,8 @@ _POSITIVE = re.compile(r"(negative|positive) y\b|y are out of the valid range")
 class EraTargetRegressor(RegressorMixin, MetaEstimatorMixin, BaseEstimator):
     """Fit a regressor to targets that are transformed within each era.
 
-    Like :class:`~sklearn.compose.TransformedTargetRegressor`, which passes no eras to
-    its transformer.
+    It works like :class:`~sklearn.compose.TransformedTargetRegressor`, but also passes
+    the eras to the transformer.
 
     Parameters
     ----------
