@@ -10,9 +10,7 @@ from sklearn.ensemble._hist_gradient_boosting.predictor import TreePredictor
 
 
 def column_of_feature(estimator: BaseEstimator) -> NDArray[np.intp]:
-    """Return, for each feature of the trees, its column in X. Trees number categorical
-    features first.
-    """
+    """Return each feature's column in X; trees number categorical features first."""
     is_categorical = estimator.is_categorical_
     if is_categorical is None:
         return np.arange(estimator.n_features_in_)
@@ -67,9 +65,7 @@ def leaf_indices(predictor: TreePredictor) -> TreePredictor:
 
 
 def sum_up_tree(nodes: NDArray[np.void], sums: NDArray[np.float64]) -> NDArray[np.intp]:
-    """Set the `sums` of each split node to the total over the leaves below it, in
-    place; return the indices of the split nodes.
-    """
+    """Add up the `sums` of leaves for each split node, in place; return split nodes."""
     splits = np.flatnonzero(nodes["is_leaf"] == 0)
     depths = nodes["depth"][splits]
     for depth in np.unique(depths)[::-1]:

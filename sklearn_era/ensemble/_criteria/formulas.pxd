@@ -272,7 +272,7 @@ cdef inline void add_to_moments(
 cdef inline void merge_moments(
     int n_fields, double * sums, const double * others
 ) noexcept nogil:
-    """Add `others`, moments of other eras, to `sums`, from the origin of `sums`."""
+    """Add `others`, moments of other eras, to `sums`, and keep the origin of `sums`."""
     cdef:
         double shift = others[ORIGIN] - sums[ORIGIN]
         double n_others = others[N_VALUES]

@@ -57,7 +57,7 @@ cdef inline bint wants_to_look_at_rows(
     CandidateSplits splits, const criterion_struct * criterion, int n_rows, int n_listed
 ) noexcept nogil:
     """Return whether to look at the rows, to prune splits that too few eras can cover.
-    It does not pay if eras have so many rows that they span most splits.
+    Looking does not pay if eras have so many rows that they span most splits.
     """
     return (
         splits.is_alone

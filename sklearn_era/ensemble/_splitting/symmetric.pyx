@@ -133,8 +133,8 @@ cdef class SymmetricGrower:
         return True
 
     cdef sums_of_nodes(self):
-        """Return a list of arrays, from the last level to the root: the sums of
-        gradients, hessians and rows of the level's nodes, of shape (3, n_nodes).
+        """Return a list of arrays of shape (3, n_nodes), one for each level, from the
+        last to the root: the sums of gradients, hessians and rows of the level's nodes.
         """
         nodes, n_nodes = np.asarray(self.node_of), 1 << self.depth
         counts = np.bincount(nodes, minlength=n_nodes)

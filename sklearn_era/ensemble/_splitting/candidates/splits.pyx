@@ -124,7 +124,7 @@ cdef class CandidateSplits:
         return mask
 
     cdef code_rows(self):
-        """Copy the codes of all rows, row by row, unless the bundles have copies."""
+        """Copy the codes of all rows, row by row, unless they are copied already."""
         cdef:
             Py_ssize_t n = self.tree.n_samples
             Py_ssize_t n_columns = (self.n_features // COLUMNS + 1) * COLUMNS
