@@ -51,7 +51,7 @@ _BY_PLACE = _PER_COLUMN | {
 
 
 def suggest_eras_keyword(sample_weight: ArrayLike | None, error: Exception) -> None:
-    """Raise an error that asks for `eras=`, if weights may be the labels of eras."""
+    """Raise ValueError, from a fit's `error`, if weights may be the labels of eras."""
     if sample_weight is None:
         return
     reason, are_labels = None, True
@@ -117,7 +117,7 @@ def _values_of(model: Any, path: str = "") -> Iterator[tuple[str, Any]]:
 
 
 def _values_in(grids: Iterable[Mapping[str, Any]]) -> Iterator[tuple[str, Any]]:
-    """Yield names and values of parameters in grids; do so for models among the values."""
+    """Yield names and values of parameters in grids, and in models among the values."""
     for name, values in chain.from_iterable(grid.items() for grid in grids):
         for value in values if isinstance(values, Iterable) else ():
             yield name, value

@@ -183,7 +183,7 @@ def _readings_of_numbers(
 
 
 def _need_all(is_alike: list[bool], labels: Any, n_known: int, what: str) -> None:
-    """Raise ValueError for the first label that is not like the labels of training."""
+    """Raise ValueError for the first label, if any, whose `is_alike` is False."""
     if not all(is_alike):
         raise ValueError(
             f"eras holds {labels[is_alike.index(False)]!r}, which is {what} labels of "

@@ -80,8 +80,8 @@ def kind_of(label: object) -> str:
 
 
 def key_of(label: object) -> Any:
-    """Return a label's key: labels of a kind are equal if their keys are, and sort as
-    their keys do. The key of a time or duration is its nanoseconds.
+    """Return a label's key: labels of a kind are equal if their keys are equal, and
+    sort as their keys do. The key of a time or duration is its nanoseconds.
     """
     if isinstance(label, tuple):
         return tuple(map(key_of, label))
@@ -108,7 +108,7 @@ def key_of(label: object) -> Any:
 
 
 def as_objects(labels: Labels) -> list[Any]:
-    """Return labels as Python objects; dates stay NumPy's, which have a single type."""
+    """Return labels as Python objects, but dates as NumPy's, which have one type."""
     return list(labels) if labels.dtype.kind in "mM" else labels.tolist()
 
 
@@ -151,7 +151,9 @@ def _as_dates(labels: Labels) -> Labels:
 
 
 def joined_categories(known: Labels, new: Labels) -> Labels | None:
-    """Return known and new categories, or the new alone if they include all known."""
+    """Return the known categories and then other new ones, or the new ones alone if
+    they include all known ones. Return None if the known labels have no categories.
+    """
     of_known, of_new = categories_of(known), categories_of(new)
     if of_known is None or of_new is None:
         return of_known

@@ -128,9 +128,9 @@ def _check_finite(labels: NDArray[Any], name: str) -> None:
 
 
 def consecutive_blocks(counts: NDArray[np.intp], n_blocks: int) -> NDArray[np.intp]:
-    """Return the block of each era. Blocks are runs of eras, none empty, of about t
-    rows, where an era of more rows counts as t. With n_j rows in era j, t solves sum_j
-    min(n_j, t) = n_blocks t. An era goes to the block in which its middle lies.
+    """Return the block number of each era. A block is a run of eras, never empty, with
+    about t rows; an era with more rows counts as t. With n_j rows in era j, t solves
+    sum_j min(n_j, t) = n_blocks t. An era is in the block in which its middle lies.
     """
     if n_blocks == counts.size:
         return np.arange(n_blocks)
@@ -352,7 +352,7 @@ def weigh_eras(
 def era_means(
     codes: NDArray[Any], weights: Any, values: Array, n_eras: int = 0
 ) -> Array:
-    """Return each era's weighted mean on the last axis of `values`; NaN if weightless."""
+    """Return each era's weighted mean over the last axis; NaN without weight."""
     totals = np.bincount(codes, weights, n_eras)
     totals[totals == 0] = np.nan
     flat = values.reshape(-1, codes.size)

@@ -9,7 +9,7 @@ from tempfile import TemporaryDirectory
 
 @contextmanager
 def whole_file(path: Path) -> Iterator[Path]:
-    """Yield a temporary path; after the block, the file there takes the name `path`."""
+    """Yield a temporary path; after the block, rename the file there to `path`."""
     # In the same folder, so that the replacement is atomic.
     with TemporaryDirectory(dir=path.parent, prefix=".sklearn-era-") as folder:
         yield (temporary := Path(folder, path.name))
@@ -27,7 +27,7 @@ def put_in_place(written: Path, path: Path) -> None:
 
 
 def make_folder(folder: Path) -> None:
-    """Make a folder and its parents, and sync them, so that they survive a power cut."""
+    """Make a folder and its parents, and sync them so that they survive a power cut."""
     if not folder.is_dir():
         make_folder(folder.parent)
         folder.mkdir(exist_ok=True)

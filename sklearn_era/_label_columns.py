@@ -66,7 +66,7 @@ def label_columns(eras: Eras, name: str = "eras") -> list[LabelColumn]:
 
 
 def _as_table(eras: Any) -> Labels | None:
-    """Return 2-d labels as an array, with their mask if any; None for other labels."""
+    """Return 2-d labels as an array, perhaps a masked one; None for other labels."""
     if hasattr(eras, "dtype"):
         return np.asanyarray(eras) if np.ndim(eras) == 2 else None
     try:

@@ -82,7 +82,7 @@ def read_columns(
 
 
 def dtypes_of(X: Table) -> list[Any]:
-    """Return the dtypes of a frame's or Arrow table's columns, or an array's dtype."""
+    """Return the dtypes of a frame's or Arrow table's columns; [dtype] of an array."""
     if hasattr(X, "dtypes"):
         return [*X.dtypes]
     return [*getattr(getattr(X, "schema", None), "types", [getattr(X, "dtype", "")])]
@@ -109,8 +109,8 @@ def as_numeric(X: Any) -> Any:
 
 
 def as_frame(X: Any) -> Any:
-    """Return an Arrow table as a pandas frame, and lists as an array. Return anything
-    else unchanged, and lists of different lengths, too.
+    """Return an Arrow table as a pandas frame, and lists as an array. Return lists of
+    different lengths, and anything else, unchanged.
     """
     if isinstance(X, list | tuple):
         try:
@@ -182,7 +182,7 @@ def rows_as_in_fit(
 
 
 def columns_of_fit(estimator: BaseEstimator, X: Any) -> Any:
-    """Return the frame's columns that the fit had, if all are there; else return X."""
+    """Return only the fit's columns if X is a frame that has all of them, else X."""
     names = [*getattr(estimator, "feature_names_in_", ())]
     has_all = names and is_data_frame(X) and {*names} <= {*X.columns}
     return X[names] if has_all else X
@@ -314,7 +314,7 @@ def as_numbers(
 
 
 def to_numbers(values: Any) -> NDArray[np.float64]:
-    """Return values of any dtype as numbers, or raise an error that shows a value."""
+    """Return values of any dtype as numbers, or raise ValueError or TypeError."""
     dtype = values.dtype
     if holds_dates(dtype):
         first = np.asarray(values[:1])[0]

@@ -25,7 +25,7 @@ _FLOAT = np.dtype(np.float64)
 
 
 class ParquetColumns:
-    """Files with the same columns, or a folder of them, as one table on disk."""
+    """One table on disk: Parquet files with the same columns, or a folder of them."""
 
     def __init__(self, path: Any):
         self._parquet = import_optional("pyarrow.parquet", extra="parquet")
@@ -210,7 +210,7 @@ def index_names(schema: Any) -> list[str]:
 
 
 def categorical_names(schema: Any) -> set[str]:
-    """Return the names of columns that pandas or Arrow's type marks as categories."""
+    """Return the names of columns that pandas or Arrow's types mark as categories."""
     of_pandas = (schema.pandas_metadata or {}).get("columns", [])
     names = {x["name"] for x in of_pandas if x["pandas_type"] == "categorical"}
     return names | {x.name for x in schema if str(x.type).startswith("dictionary")}

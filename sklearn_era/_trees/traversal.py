@@ -49,7 +49,7 @@ def gains_by_column(
 def is_sent_left(
     predictor: TreePredictor, node: Any, codes: NDArray[np.intp]
 ) -> NDArray[np.bool_]:
-    """Return whether a split sends left each category, given by its bin in `codes`."""
+    """Return, for each bin in `codes`, whether a split sends its category left."""
     words = predictor.raw_left_cat_bitsets[node["bitset_idx"]]
     bits = np.unpackbits(words.astype("<u4").view(np.uint8), bitorder="little")
     return bits[codes] == 1

@@ -86,7 +86,7 @@ class Blend(EraCriterion):
 
     @property
     def _parts(self) -> dict[SplitCriterion, float]:
-        """Return criteria of positive weight, each with its share of the largest one."""
+        """Return criteria of positive weight, and weights as shares of the largest."""
         weights = {
             _named(key): float(weight)
             for key, weight in self.weights.items()
@@ -116,7 +116,7 @@ def _named(value: Any) -> Any:
 
 
 def _not_blendable(part: object, normalize: bool, is_added: bool) -> str | None:
-    """Return, as text, why a blend cannot have a criterion; None if it can."""
+    """Return the reason why a blend cannot have a criterion, or None if it can."""
     if not isinstance(part, SplitCriterion) or isinstance(part, Blend):
         known = [name for name, cls in CRITERIA.items() if cls is not TimeRobust]
         return (
@@ -160,8 +160,8 @@ def _check_class(criterion: SplitCriterion) -> None:
 
 
 def as_criterion(value: Any) -> SplitCriterion:
-    """Return the checked criterion for a value of `split_criterion`; for a blend with a
-    single part, this part. Raise ValueError or TypeError for other values.
+    """Return the checked criterion for a value of `split_criterion`. A blend of one
+    criterion becomes this criterion. Raise ValueError or TypeError for other values.
     """
     if isinstance(value, str):
         refuse_removed(value)

@@ -208,7 +208,10 @@ class EraTargetEncoder(TransformerMixin, BaseEstimator):
         return self
 
     def transform(self, X: Table, *, eras: Eras | None = None) -> Any:
-        """Encode rows by the eras before their own, or by all eras of the training.
+        """Encode rows by the targets of other eras.
+
+        Rows of training eras are encoded by earlier eras or, if eras have no order, by
+        the eras in other folds. Rows of new eras are encoded by all training eras.
 
         Parameters
         ----------
@@ -240,7 +243,7 @@ class EraTargetEncoder(TransformerMixin, BaseEstimator):
         return self._encode(X, find(self.era_labels_, encoded.labels)[encoded.codes])
 
     def _encode(self, X: Table, at: NDArray[Any]) -> Array:
-        """Return encoded rows; `at` has indices of rows' eras in `era_labels_`, or -1."""
+        """Return encoded rows; `at` has each era's index in `era_labels_`, or -1."""
         is_known, parts = at >= 0, [np.empty((at.size, 0))]
         n_folds = _N_FOLDS if self.era_order_ == "unordered" else 0
         for i, j in enumerate(self._columns):

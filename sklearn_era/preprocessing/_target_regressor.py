@@ -84,7 +84,8 @@ class EraTargetRegressor(RegressorMixin, MetaEstimatorMixin, BaseEstimator):
         X : array-like of shape (n_samples, n_features)
             The rows.
         y, eras : array-like of shape (n_samples,)
-            Targets and eras of the rows; `eras` may name a column of X.
+            Targets and eras of the rows. `eras` may name a column of X; with None, all
+            rows are one era.
         sample_weight : array-like of shape (n_samples,), default=None
             Weights of rows.
 

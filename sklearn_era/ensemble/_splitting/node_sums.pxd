@@ -66,8 +66,8 @@ cdef inline NodeHistograms sum_up(
     SplitterState self, HistogramStore store, const grown_node * node,
     NodeHistograms parent, bint by_era=False  # see `lend`
 ):
-    """Return the sums of a node's rows; subtract them from the sums of `parent`, if it
-    is not None. Return None if too little memory is left.
+    """Return the sums of a node's rows, and subtract them from the sums of `parent`,
+    unless `parent` is None. Return None if too little memory is left.
     """
     cdef:
         NodeHistograms histograms = lend(self, store, node, parent, by_era)
@@ -95,7 +95,7 @@ cdef inline void begin_sums(
     SplitterState self, NodeSearch search, NodeHistograms histograms,
     NodeHistograms parent,
 ) noexcept nogil:
-    """Set up the memory that `add_sums` adds a node's sums to; `parent` may be None."""
+    """Prepare the memory for a node's sums, before `add_sums`; `parent` may be None."""
     search.child = describe_child(histograms, parent, search.rows, self.is_alone)
     note_way(search.splits, SUMS_BY_ERA, histograms.by_era != NULL)
     note_way(search.splits, PACKED_SUMS, histograms.count_bits > 0)

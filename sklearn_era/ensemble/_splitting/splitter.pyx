@@ -38,7 +38,7 @@ cdef class EraSplitter(SplitterState):
     """Finds the best splits of a fit's nodes by a criterion that compares eras."""
 
     cdef void defer(self, bint is_asked) noexcept:
-        """Set whether nodes are queued by gain first, and their eras compared later."""
+        """Queue nodes by gain and compare eras later, if `is_asked` and possible."""
         self.defers = (
             is_asked and self.criterion.min_gain_share > 0.0
             and self.penalties is None

@@ -256,7 +256,7 @@ cdef void sum_up(
 cdef inline double gain_of(
     double g, double h, double total_g, double total_h, double l2
 ) noexcept nogil:
-    """Return G_L^2 / (H_L + l2) + G_R^2 / (H_R + l2), by one division."""
+    """Return G_L^2 / (H_L + l2) + G_R^2 / (H_R + l2), with a single division."""
     cdef double g_right = total_g - g, h_right = total_h - h + l2
     h = h + l2
     return (g * g * h_right + g_right * g_right * h) / (h * h_right)
