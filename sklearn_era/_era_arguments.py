@@ -51,7 +51,9 @@ _BY_PLACE = _PER_COLUMN | {
 
 
 def suggest_eras_keyword(sample_weight: ArrayLike | None, error: Exception) -> None:
-    """Raise ValueError, from a fit's `error`, if weights may be the labels of eras."""
+    """Raise a ValueError that suggests `eras=` if a fit may have raised `error` because
+    labels of eras were passed as `sample_weight`.
+    """
     if sample_weight is None:
         return
     reason, are_labels = None, True
@@ -174,7 +176,7 @@ def _refuse_foreign(model: Any, known: Any, given: Any) -> None:
 def eras_by_name(fit: Callable[_P, _T]) -> Callable[_P, _T]:
     """Decorate a ``fit`` to check how eras are passed, and to store in the model the
     names of the columns that hold eras. Refuse unknown arguments and, if ``fit`` takes
-    no weights, a third positional argument; else warn if it may hold labels of eras.
+    no weights, a third positional argument; else warn if this may hold labels of eras.
     """
     unwrap(fit).__qualname__ = "fit"  # for Python's errors about arguments
     known = signature(fit).parameters

@@ -37,7 +37,7 @@ class EraAxes:
 def read_axes(
     eras: Any, X: Table, era_order: Any, what: str, name: str = "eras"
 ) -> EraAxes:
-    """Read labels, which are one column, or a table or a tuple of two, as `EraAxes`.
+    """Read labels as `EraAxes`. They are one column, or a table or a tuple of two.
     `era_order` states which column has an order; with "auto", the labels decide. Raise
     ValueError for more columns, and if it is unclear which column is time.
     """

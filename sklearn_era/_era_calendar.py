@@ -108,8 +108,8 @@ def readings_of(known: Labels, labels: Labels) -> dict[str, list[Any]]:
 
 
 def instants_of(labels: Labels, name: str) -> list[int]:
-    """Return labels, ascending dates or durations, as nanoseconds. Raise ValueError for
-    other labels; the message has the `name` of the parameter that needs dates.
+    """Return labels that are ascending dates or durations, as nanoseconds. Raise
+    ValueError for others; the message has the `name` of the parameter that needs dates.
     """
     plain = np.asarray(labels)  # without categories, which may be dates
     readings = readings_of(plain, plain[:0])
@@ -136,7 +136,7 @@ def are_dates(texts: list[str]) -> bool:
 
 
 def hold_dates(texts: list[str]) -> bool:
-    """Return whether all texts are dates, or some are, with a year of four digits."""
+    """Return whether all texts are dates, or some are dates with years of 4 digits."""
     some = (x for x in texts if re.search(r"\d{4}", x))
     return are_dates(texts) or any(are_dates([x]) for x in some)
 

@@ -22,7 +22,7 @@ _DAY = 86_400 * 10**9  # in nanoseconds, as all keys of dates
 
 
 class OrderedLabels(np.ndarray):
-    """Labels, and their slices, that sort in the order of an array, `categories`."""
+    """Labels that sort in the order of the array `categories`; so do their slices."""
 
     categories: Labels | None
 
@@ -108,7 +108,7 @@ def key_of(label: object) -> Any:
 
 
 def as_objects(labels: Labels) -> list[Any]:
-    """Return labels as Python objects, but dates as NumPy's, which have one type."""
+    """Return labels as Python objects, but dates as NumPy's dates, all of one type."""
     return list(labels) if labels.dtype.kind in "mM" else labels.tolist()
 
 

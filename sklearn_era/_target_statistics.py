@@ -69,7 +69,7 @@ def _by_earlier_eras(
     last = np.searchsorted(keys, categories * (n_eras + 1) + eras)
 
     def total(x: Array, rows: slice | NDArray[Any] = slice(None)) -> Array:
-        """Return, for each row, the sum over its category's cells in earlier eras."""
+        """Return each row's sum of x over the cells of its category in earlier eras."""
         sums = np.append(0.0, np.cumsum(x))
         return sums[last[rows]] - sums[first[rows]]
 

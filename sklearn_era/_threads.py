@@ -78,7 +78,7 @@ def openmp_threads(n_jobs: int | None, caller: str) -> Iterator[None]:
 
 
 def use_openmp_threads(n_threads: int) -> AbstractContextManager[Any]:
-    """Return a context in which OpenMP uses `n_threads`, whatever its variables are."""
+    """Return a context where OpenMP uses `n_threads`, whatever the environment sets."""
     return _openmp_controller().limit(limits=n_threads)
 
 

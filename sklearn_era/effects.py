@@ -46,8 +46,8 @@ class GroupDRO(ParameterObject):
     squared error, half the deviance, or the log loss. Bins depend on `sample_weight`
     alone, and so do training scores unless `scoring` is 'loss', which uses the latest
     weights of eras. Validation rows are not weighted by era. A warm start continues
-    with the latest weights. For boosters only: trees of a forest do not depend on
-    earlier losses.
+    with the latest weights. It is for boosters only, as trees of a forest do not
+    depend on earlier losses.
 
     Parameters
     ----------
@@ -77,10 +77,11 @@ class Intercepts(ParameterObject):
 
     The raw prediction has an intercept for each training era, and for each class if
     there are more than two. Before each iteration, all intercepts take a Newton step
-    and are then smoothed ('auto') or shrunk to 0, well-determined ones the least [1]_.
-    Predictions use the forecast of the next era's intercept, or the intercept of an era
-    passed to ``predict``. If early stopping holds out the last eras, their intercepts
-    are estimated after the last tree, and enter the forecast.
+    and are then smoothed (if `forecast` is 'auto') or shrunk towards 0, the less the
+    better they are determined [1]_. Predictions use the forecast of the next era's
+    intercept, or the intercept of an era passed to ``predict``. If early stopping holds
+    out the last eras, their intercepts are estimated after the last tree, and enter the
+    forecast.
 
     Parameters
     ----------
@@ -91,7 +92,7 @@ class Intercepts(ParameterObject):
         intercepts follow a level that is estimated and tested, and may be dropped: see
         Notes. Groups without an order, such as hospitals, need 'mean'.
     n_eras : int, default=3
-        Number of eras of 'last', or half-life in eras of 'exponential'.
+        Number of eras that 'last' averages, or half-life in eras of 'exponential'.
     horizon : int, default=1
         With 'auto', the number of eras from the last era with weight to the era of rows
         that are predicted without an era. The other forecasts do not depend on it.
@@ -100,10 +101,11 @@ class Intercepts(ParameterObject):
     -----
     With two columns of eras, times and groups, the raw prediction of a row is that of
     the trees, plus the intercept of its time, as above, plus the intercept of its
-    group, which is shrunk to 0 [1]_; both take steps in turn. New groups have 0.
-    Criteria and early stopping use the times alone. Columns are times and groups if
-    `era_order` (see :class:`~sklearn_era.model_selection.EraSplit`) is a pair, or is
-    'auto' and `forecast` not 'mean'; otherwise their combinations are the eras.
+    group, which is shrunk to 0 [1]_. Intercepts of times and of groups take steps in
+    turn. New groups have the intercept 0. Criteria and early stopping use the times
+    alone. Columns are times and groups if `era_order` (see
+    :class:`~sklearn_era.model_selection.EraSplit`) is a pair, or if it is 'auto' and
+    `forecast` is not 'mean'; otherwise the combinations of both columns are the eras.
 
     With 'auto', the value t_j of era j, whose noise e_j has a known variance, is ::
 

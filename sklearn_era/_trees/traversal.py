@@ -33,8 +33,7 @@ def gains_by_column(
     estimator: BaseEstimator, predictors: Iterable[TreePredictor]
 ) -> NDArray[np.float64]:
     """Return the sum of gains of splits for each column of X. Negative gains count as
-    0: a split that a criterion prefers may raise the pooled loss once leaves are
-    shrunk.
+    0: splits that a criterion prefers may raise the pooled loss of shrunk leaves.
     """
     columns = column_of_feature(estimator)
     gains = np.zeros(columns.size)

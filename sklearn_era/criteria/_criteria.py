@@ -168,8 +168,8 @@ class Directional(EraCriterion):
         Minimum D of a valid split, in [0, 1]: 0 if half of the eras agree, 1 if all do.
         Splits chosen by gain (see `min_gain_share` of estimators) need no agreement.
     boltzmann_alpha, normalize, rule :
-        As in :class:`Era`. The first two decide ties. In a blend,
-        `boltzmann_alpha` must be 0.
+        As in :class:`Era`. The first two decide ties. In a blend, `boltzmann_alpha`
+        must be 0.
 
     References
     ----------
@@ -210,8 +210,8 @@ class TimeRobust(EraCriterion):
         1 / impurity, which depends on the target's unit.
     min_impurity_decrease : float, default=0.0
         For a valid split, ``agg_j n_j / N_j (L_before,j - L_j)`` exceeds this number:
-        agg is the minimum over eras, the mean, or ``B_-alpha``, by `aggregation`; n_j
-        and N_j are the numbers of rows of era j in the node and in training.
+        agg is the minimum over eras for 'max', the mean for 'mean', ``B_-alpha`` for a
+        number; n_j and N_j are era j's numbers of rows in the node and in training.
     impurity : {'squared_error', 'standard_deviation'}, default='squared_error'
         With 'standard_deviation', ``L_j = (n_Lj s_Lj + n_Rj s_Rj) / n_j``, with the
         numbers n of rows and the standard deviations s of gradients on both sides:

@@ -74,8 +74,7 @@ def regression(
 
 @with_parameters
 class EraNeutralizer(EraTransformer):
-    __doc__ = f"""Subtract from columns the part that other columns explain within each
-    era.
+    __doc__ = f"""Subtract from columns the part that neutralizers explain in each era.
 
     Let N be the matrix whose columns are the neutralizers of an era and a column of
     ones. A column x becomes ``x - c N b``, where b are the coefficients of the era's

@@ -27,8 +27,8 @@ CENTER = """center_, scale_ : ndarray of shape (n_features,)
 class EraStandardScaler(EraTransformer):
     __doc__ = f"""Centre and scale columns by mean and deviation within each era.
 
-    With mean m_e and variance v_e of the n rows of an era, and m and v of the training
-    (v within eras), a value x becomes ``(x - c) / sqrt(u)``, where
+    Let m_e and v_e be the mean and the variance of the n rows of an era, and m and v
+    those of the training (v within eras). A value x becomes ``(x - c) / sqrt(u)``, with
     ``c = (n m_e + k m) / (n + k)`` and ``u = (n v_e + k v) / (n + k)``. With
     ``smooth=0`` this is :class:`~sklearn.preprocessing.StandardScaler` era by era.
 

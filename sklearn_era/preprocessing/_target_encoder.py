@@ -45,9 +45,9 @@ class EraTargetEncoder(TransformerMixin, BaseEstimator):
 
     A category c becomes the shrunken mean of its targets, less the means of their eras.
     In the model ``y = level_e + b_c + u_ce + noise``, t² is the variance of b, s² that
-    of u, by which an effect differs between eras, and v that of the noise. With n_e
-    rows of c in era e, whose mean less the era's mean is d_e, the estimate of b_c by
-    empirical Bayes is ::
+    of u, by which an effect differs between eras, and v that of the noise. Let c have
+    n_e rows in era e, and let d_e be the mean of their targets less the era's mean. The
+    estimate of b_c by empirical Bayes is ::
 
         sum_e p_e d_e / (sum_e p_e + 1 / t²),    p_e = 1 / (s² + v / n_e)
 
