@@ -293,8 +293,8 @@ cdef inline void prune_column(
     int n_left,             # eras not yet added
     double min_key, lane_column * column,  # IN and OUT
 ) noexcept nogil:
-    """Drop the splits that can no longer reach `min_key` or cover enough eras. Keep
-    them if they are fewer than a quarter, or if other splits of their bundle can win.
+    """Drop the splits that can no longer reach `min_key` or cover enough eras. Keep all
+    if these are fewer than a quarter, or if the column is a bundle and one can win.
     """
     cdef:
         double * sums = sums_of_column(splits, column)

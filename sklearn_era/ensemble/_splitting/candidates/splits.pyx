@@ -154,7 +154,7 @@ cdef class CandidateSplits:
             self.kept = np.empty(max(size, 1))
 
     cdef ask_criterion(self, const criterion_struct * criterion):
-        """Set the keys that rank the listed splits, by the criterion in Python."""
+        """Let the criterion in Python compute the keys of listed splits; store them."""
         cdef:
             const lane_column * column
             const double [:, ::1] keys

@@ -345,7 +345,9 @@ cdef bint scan_features(
     const criterion_struct * criterion,   # NULL: scikit-learn's gain
     double unit_of_penalties, feature_split * split,  # OUT
 ) noexcept nogil:
-    """Set `split` to the best split on the features that vary and are drawn."""
+    """Set `split` to the best split by the features that vary and are drawn; return
+    whether there is one.
+    """
     cdef:
         sorted_feature * feature
         int i
