@@ -15,7 +15,7 @@ __version__ = "0.1.0"
 
 
 def _find_installed() -> list[str]:
-    """Return the folder of the installed package in a list; [] if it is this folder."""
+    """Return the folder of the package in a list; [] if only this clone has it."""
     clone = _Path(__file__).resolve().parents[1]
     entries = [entry for entry in _sys.path if _Path(entry or ".").resolve() != clone]
     spec = _PathFinder.find_spec(__name__, entries)

@@ -1,4 +1,4 @@
-"""The command line program, as ``python -m sklearn_era``."""
+"""Run the command line program, as ``python -m sklearn_era``."""
 
 from sklearn_era.cli import main
 

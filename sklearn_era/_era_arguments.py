@@ -1,4 +1,4 @@
-"""Arguments of fits: how eras are passed, and what other packages call them."""
+"""Check the arguments of ``fit``: eras, and names that other packages use."""
 
 from collections.abc import (
     Callable,
@@ -51,7 +51,9 @@ _BY_PLACE = _PER_COLUMN | {
 
 
 def suggest_eras_keyword(sample_weight: ArrayLike | None, error: Exception) -> None:
-    """Raise an error that asks for `eras=`, if weights may be the labels of eras."""
+    """Raise a ValueError that suggests `eras=` if a fit may have raised `error` because
+    labels of eras were passed as `sample_weight`.
+    """
     if sample_weight is None:
         return
     reason, are_labels = None, True
@@ -76,9 +78,9 @@ def suggest_eras_keyword(sample_weight: ArrayLike | None, error: Exception) -> N
 def refuse_places(
     model: Any, X: Any, eras: Any, grid: Mapping[str, Any] | None = None
 ) -> None:
-    """Raise ValueError if a parameter of the model, or a value of it in a grid, has
-    indices of columns of X, and these change when the columns that `eras` names are
-    taken out of X.
+    """Raise ValueError if a parameter of the model, or a value in `grid`, refers to
+    columns of X by their indices, and these indices would change once the columns that
+    `eras` names are taken out of X.
     """
     if not names_columns(eras, X):
         return
@@ -97,8 +99,8 @@ def refuse_places(
 
 
 def _values_of(model: Any, path: str = "") -> Iterator[tuple[str, Any]]:
-    """Yield names and values of a model's parameters, and of those of the models and
-    grids in them, except of models that see other columns or are fitted.
+    """Yield the name and value of each parameter of a model, and of the models and
+    grids among these values. Skip frozen models, and models that get only some columns.
     """
     is_known = isinstance(model, type | FrozenEstimator)
     if is_known or not hasattr(model, "get_params"):
@@ -117,7 +119,7 @@ def _values_of(model: Any, path: str = "") -> Iterator[tuple[str, Any]]:
 
 
 def _values_in(grids: Iterable[Mapping[str, Any]]) -> Iterator[tuple[str, Any]]:
-    """Yield names and values of parameters in grids, and of models among the values."""
+    """Yield names and values of parameters in grids, and in models among the values."""
     for name, values in chain.from_iterable(grid.items() for grid in grids):
         for value in values if isinstance(values, Iterable) else ():
             yield name, value
@@ -172,9 +174,9 @@ def _refuse_foreign(model: Any, known: Any, given: Any) -> None:
 
 
 def eras_by_name(fit: Callable[_P, _T]) -> Callable[_P, _T]:
-    """Decorate a ``fit`` to refuse arguments of other packages and, if it takes no
-    weights, labels by position; to warn of integers passed as `sample_weight`, which
-    may be labels; and to store the names of columns of eras in the model.
+    """Decorate a ``fit`` to check how eras are passed, and to store in the model the
+    names of the columns that hold eras. Refuse unknown arguments and, if ``fit`` takes
+    no weights, a third positional argument; else warn if this may hold labels of eras.
     """
     unwrap(fit).__qualname__ = "fit"  # for Python's errors about arguments
     known = signature(fit).parameters
@@ -242,8 +244,9 @@ def warn_of_row_order(
 def encode_groups(
     eras: Eras, X: Any, X_name: str
 ) -> tuple[dict[Any, EncodedEras], EncodedEras]:
-    """Return a dict of encoded labels by column, with one label for each group, and the
-    encoded groups of rows. A group is all rows that have the same labels.
+    """Return (columns, groups). A group is all rows with the same labels in all
+    columns: `groups` encodes the group of each row, and `columns` is a dict that has,
+    for each column, the encoded label of each group.
     """
     columns = {
         "era" if key is None else key: read_eras(labels, X, name=text, X_name=X_name)

@@ -1,4 +1,4 @@
-"""Labels of rows along two axes: time, and groups without an order."""
+"""Read the labels of rows along two axes: time, and groups without an order."""
 
 from dataclasses import dataclass, replace
 from typing import Any
@@ -37,8 +37,9 @@ class EraAxes:
 def read_axes(
     eras: Any, X: Table, era_order: Any, what: str, name: str = "eras"
 ) -> EraAxes:
-    """Return the axes of labels in one column, or in a table or a tuple of two columns.
-    `era_order` states which column has an order; with "auto", the labels decide.
+    """Read labels as `EraAxes`. They are one column, or a table or a tuple of two.
+    `era_order` states which column has an order; with "auto", the labels decide. Raise
+    ValueError for more columns, and if it is unclear which column is time.
     """
     columns, is_pair = label_columns(eras, name), not isinstance(era_order, str)
     if len(columns) > 2:
@@ -88,7 +89,8 @@ def read_known(
     eras: Eras, X: Table, era_order: EraOrder, name: str
 ) -> tuple[Any, EncodedEras, bool]:
     """Do as `read_one` for labels in one column. If `era_order` is a pair or "auto",
-    two columns are allowed, times and groups: return `EraColumns`, times first.
+    two columns, times and groups, are allowed: the labels of rows that are returned are
+    then `EraColumns`, times first.
     """
     is_one = era_order in ("ordered", "unordered") or len(label_columns(eras)) != 2
     if is_one and isinstance(era_order, str):
@@ -104,7 +106,7 @@ def read_known(
 
 def read_again(model: BaseEstimator, eras: Eras, X: Table) -> tuple[Any, EncodedEras]:
     """Return labels and encoded labels of two columns, read as in the model's fit.
-    Columns that have the names of the fit may come in either order.
+    Columns with the same names as in the fit may come in either order.
     """
     order, names = (tuple(x) for x in model._pair)
     if isinstance(eras, EraColumns):
@@ -121,7 +123,7 @@ def read_again(model: BaseEstimator, eras: Eras, X: Table) -> tuple[Any, Encoded
 
 
 def known_order(eras: EncodedEras, is_ordered: bool) -> Any:
-    """Return the `era_order` for inner models that get labels read by `read_known`."""
+    """Return the `era_order` to pass to inner models, with labels from `read_known`."""
     return TIME_FIRST if eras.pair else "ordered" if is_ordered else "unordered"
 
 

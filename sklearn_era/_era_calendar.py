@@ -1,4 +1,4 @@
-"""The calendar of era labels: dates and numbers in them, and steps between eras."""
+"""Find dates and numbers in era labels, and count the steps between eras."""
 
 import datetime
 import re
@@ -46,7 +46,10 @@ _FORMS = {
 
 
 def horizons(known: Labels, labels: Labels, default: int = 1) -> NDArray[np.intp]:
-    """Return how many eras labels come after the known ones; `default` if irregular."""
+    """Return, for each label, by how many eras it follows the last known era; return
+    `default` if the known eras are not evenly spaced. Raise ValueError for a label
+    whose possible meanings give different numbers of eras.
+    """
     found = {}
     for name, series in readings_of(known, labels).items():
         if (ahead := _steps_ahead(series, known.size)) is not None:
@@ -65,9 +68,11 @@ def horizons(known: Labels, labels: Labels, default: int = 1) -> NDArray[np.intp
 
 
 def _steps_ahead(series: list[Any], n_known: int) -> NDArray[np.intp] | None:
-    """Return how many steps each number after the first `n_known` (known) ones is from
-    the last known one, or None. A step is the median gap of known numbers: in the first
-    series with even gaps, or else with gaps of whole steps, at most 2 on average.
+    """Return how many steps each new number is after the last known one. In each series
+    the first `n_known` numbers are known, and a step is the median of their gaps. Use
+    the first series whose gaps are all one step, or else the first one whose gaps are
+    whole numbers of steps, at most 2 on average. Return None if there is no such
+    series.
     """
     for may_miss, places in product((False, True), series):
         at, asked = np.split(np.array(places, np.float64), [n_known])
@@ -83,9 +88,10 @@ def _steps_ahead(series: list[Any], n_known: int) -> NDArray[np.intp] | None:
 
 
 def readings_of(known: Labels, labels: Labels) -> dict[str, list[Any]]:
-    """Return the possible meanings of labels: by name (months, weeks, ...), likelier
-    ones first, series of numbers for known labels, then the others. Return {} unless
-    labels are numbers, dates, durations, categories, or text that holds numbers.
+    """Return the possible meanings of labels in a dict, likelier ones first. A key is a
+    name, such as "months"; its value is a list of series, each with a number for every
+    known label and then for every other label. Return {} unless labels are numbers,
+    dates, durations, categories, or text that holds numbers.
     """
     if joined_categories(known, labels) is not None:
         return {"categories": [np.concatenate(ranks(known, labels))]}
@@ -102,7 +108,9 @@ def readings_of(known: Labels, labels: Labels) -> dict[str, list[Any]]:
 
 
 def instants_of(labels: Labels, name: str) -> list[int]:
-    """Return the nanoseconds of ascending dates or durations; else raise ValueError."""
+    """Return labels that are ascending dates or durations, as nanoseconds. Raise
+    ValueError for others; the message has the `name` of the parameter that needs dates.
+    """
     plain = np.asarray(labels)  # without categories, which may be dates
     readings = readings_of(plain, plain[:0])
     found = [name for name in readings if name != "numbers"]
@@ -128,7 +136,7 @@ def are_dates(texts: list[str]) -> bool:
 
 
 def hold_dates(texts: list[str]) -> bool:
-    """Return whether texts are such dates, or some are, with years of four digits."""
+    """Return whether all texts are dates, or some are dates with years of 4 digits."""
     some = (x for x in texts if re.search(r"\d{4}", x))
     return are_dates(texts) or any(are_dates([x]) for x in some)
 
@@ -161,7 +169,8 @@ def _readings_of_numbers(
     numbers: list[Any], labels: list[Any], n_known: int, forms: Any = _FORMS
 ) -> dict[str, list[Any]]:
     """Return the possible meanings of numbers: dates, such as 202401, or else numbers.
-    Raise ValueError if only the labels of training are dates in regular steps.
+    Raise ValueError if the labels of training are dates in regular steps, but a later
+    label is not a date of the same form.
     """
     found = _as_dates_of(numbers, forms, n_known)
     is_gapless = (np.diff(np.unique(np.array(numbers, np.float64))) == 1).all()
@@ -174,7 +183,7 @@ def _readings_of_numbers(
 
 
 def _need_all(is_alike: list[bool], labels: Any, n_known: int, what: str) -> None:
-    """Raise ValueError for the first label that is not like the labels of training."""
+    """Raise ValueError for the first label, if any, whose `is_alike` is False."""
     if not all(is_alike):
         raise ValueError(
             f"eras holds {labels[is_alike.index(False)]!r}, which is {what} labels of "
@@ -188,7 +197,9 @@ def _names_in_steps(readings: dict[str, list[Any]], n_known: int) -> list[str]:
 
 
 def _as_dates_of(numbers: list[Any], forms: Any, n_known: int) -> dict[str, list[Any]]:
-    """Return series of dates by form, for each form in which all numbers are dates."""
+    """Return a dict with an entry for each form in which all numbers are dates: the
+    name of the form, and the dates as series of numbers.
+    """
     found = {}
     for name, form in forms.items():
         if dates := _dates_of(numbers, form):
@@ -210,9 +221,10 @@ def _dates_of(numbers: list[Any], form: Any) -> list[datetime.date]:
 
 
 def _places_of_dates(dates: list[Any], n_known: int) -> list[Any]:
-    """Return lists of numbers for dates: only instants if the first `n_known` dates are
-    evenly spaced, else months, working days and instants. Working days are the weekdays
-    that occur, and are left out if no two known dates are adjacent working days.
+    """Return dates as series of numbers: only instants if the first `n_known` dates are
+    evenly spaced, else months, working days and instants. Working days are counted on
+    the weekdays that known dates have, and only if two known dates in a row are
+    adjacent working days.
     """
     walls = instants = [key_of(date) for date in dates]
     if (zone := getattr(dates[0], "tzinfo", None)) is not None:

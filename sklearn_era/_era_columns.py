@@ -1,4 +1,4 @@
-"""Columns of X that hold eras: found by the names that are passed, and taken out."""
+"""Find the columns of X that hold eras by their names, and take them out of X."""
 
 from collections.abc import Hashable
 from typing import Any
@@ -16,7 +16,8 @@ from ._warnings import did_you_mean, warn_user
 
 def names_columns(eras: Any, X: Any, *, name: str = "eras", X_name: str = "X") -> bool:
     """Return whether `eras` names columns of X, by a string or a list of strings. Raise
-    ValueError for names in another container, and for lists of no names or labels.
+    ValueError for names in another container, and for strings that are neither names of
+    columns nor one label for each row.
     """
     check_collected(X, X_name)
     columns = [*names_of_columns(X)]
@@ -55,7 +56,7 @@ def names_columns(eras: Any, X: Any, *, name: str = "eras", X_name: str = "X") -
 
 
 def _refuse_levels(given: list[Any], columns: list[Any], name: str) -> None:
-    """Raise ValueError if columns have names of several levels and `given` has one."""
+    """Raise ValueError if `given` has a column's name of several levels (a tuple)."""
     levels = {x for x in columns if isinstance(x, tuple)}
     for x in given if levels else ():
         is_name = isinstance(x, tuple) and all(isinstance(y, Hashable) for y in x)
@@ -111,8 +112,8 @@ def without_eras(model: BaseEstimator, X: Table, eras: Eras | None) -> Any:
 
 
 def without_era_column(model: BaseEstimator, X: Table) -> Any:
-    """Return X without the columns that held the eras in the fit, or X itself if it has
-    none of these columns; raise ValueError if it has only some.
+    """Return X without the columns that held the eras in the fit, or X itself if none
+    of these columns is in it. Raise ValueError if X has only some of them.
     """
     check_collected(X)
     return take_era_column(X, era_columns_in(model, X))[0]

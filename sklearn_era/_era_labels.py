@@ -1,4 +1,4 @@
-"""Era labels of any type: their kinds, and the keys that compare them.
+"""Compare era labels of any type, by their kinds and keys.
 
 Labels stay as they were passed. Two labels are the same era if their *keys* are equal:
 dates of any unit, library or class by their instant, numbers by value, texts by
@@ -22,7 +22,7 @@ _DAY = 86_400 * 10**9  # in nanoseconds, as all keys of dates
 
 
 class OrderedLabels(np.ndarray):
-    """Labels that sort in the order of `categories`, an array; slices do so, too."""
+    """Labels that sort in the order of the array `categories`; so do their slices."""
 
     categories: Labels | None
 
@@ -80,8 +80,8 @@ def kind_of(label: object) -> str:
 
 
 def key_of(label: object) -> Any:
-    """Return a label's key: labels of a kind are equal if their keys are, and sort as
-    their keys do. The key of a time or duration is its nanoseconds.
+    """Return a label's key: labels of a kind are equal if their keys are equal, and
+    sort as their keys do. The key of a time or duration is its nanoseconds.
     """
     if isinstance(label, tuple):
         return tuple(map(key_of, label))
@@ -108,7 +108,7 @@ def key_of(label: object) -> Any:
 
 
 def as_objects(labels: Labels) -> list[Any]:
-    """Return labels as Python objects; dates stay NumPy's, which have a single type."""
+    """Return labels as Python objects, but dates as NumPy's dates, all of one type."""
     return list(labels) if labels.dtype.kind in "mM" else labels.tolist()
 
 
@@ -118,8 +118,8 @@ def keys_of(labels: Labels) -> list[Any]:
 
 
 def find(known: Labels, labels: Labels, name: str | None = "eras") -> NDArray[np.intp]:
-    """Return the index in `known` of each label, or -1 if it is not there. If `name` is
-    given, raise ValueError for labels of another kind.
+    """Return the index of each label in `known`, or -1 if the label is not in it. Raise
+    ValueError, unless `name` is None, if no label has the kind of a known one.
     """
     of_known, given = as_objects(known), as_objects(labels)
     kinds = [{kind_of(label) for label in x} for x in (of_known, given)]
@@ -151,7 +151,9 @@ def _as_dates(labels: Labels) -> Labels:
 
 
 def joined_categories(known: Labels, new: Labels) -> Labels | None:
-    """Return known and new categories, or the new alone if they include all known."""
+    """Return the known categories and then other new ones, or the new ones alone if
+    they include all known ones. Return None if the known labels have no categories.
+    """
     of_known, of_new = categories_of(known), categories_of(new)
     if of_known is None or of_new is None:
         return of_known
@@ -162,7 +164,10 @@ def joined_categories(known: Labels, new: Labels) -> Labels | None:
 
 
 def ranks(known: Labels, labels: Labels) -> tuple[list[Any], list[Any]]:
-    """Return sort keys of known and other labels; of categories, their positions."""
+    """Return the sort keys of the known labels and of `labels`: if labels have ordered
+    categories, these are the categories' positions. Raise ValueError for a label that
+    is none of the categories.
+    """
     categories = joined_categories(known, labels)
     if categories is None:
         return keys_of(known), keys_of(labels)

@@ -1,4 +1,4 @@
-"""Eras on their way to the transformers of a pipeline, and to predictions."""
+"""Pass eras to the transformers of a pipeline, and to predictions."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _KNOWN = ("_known_eras", "_known_groups"), ("_era_labels", "_group_labels")
 
 
 class PredictsByEra:
-    """Requests eras for fit and predictions by default; for score, only if asked to."""
+    """Requests eras for ``fit`` and predictions by default, but not for ``score``."""
 
     __metadata_request__fit: ClassVar = {"eras": True}
     __metadata_request__predict: ClassVar = {"eras": True}
@@ -78,8 +78,9 @@ def takes_eras(model: BaseEstimator, method: str) -> bool:
 
 
 def eras_for_prediction(model: BaseEstimator, eras: Eras | None) -> Any:
-    """Return `eras` if predictions of left-out rows may use them: for transformers in a
-    pipeline, or for intercepts if `eras` are times and groups; else return None.
+    """Return `eras` if the model may use them to predict left-out rows, else None.
+    Transformers in a pipeline use them; and if `eras` are times and groups, so do
+    models with intercepts and models derived from `PredictsByEra`.
     """
     last = _last(model)
     has_levels = getattr(last, "era_effects", None) is not None
@@ -94,7 +95,9 @@ def _last(model: BaseEstimator) -> Any:
 
 
 def ask(model: BaseEstimator, method: str, X: Table, eras: Eras | None) -> Any:
-    """Return the predictions of a model's method; `eras` has the rows' eras or None."""
+    """Return the predictions of a model's method; `eras` are None or the rows' eras.
+    Raise ValueError if the method takes no eras.
+    """
     respond = getattr(model, method)
     if eras is None:
         return respond(X)
@@ -114,8 +117,8 @@ def ask(model: BaseEstimator, method: str, X: Table, eras: Eras | None) -> Any:
 
 
 def of_all_classes(p: NDArray[Any], known: Any, classes: Any) -> NDArray[np.float64]:
-    """Return the probability of each of `classes`, 0 for those not in `known`, from
-    probabilities of the known ones.
+    """Return the probabilities of all `classes`: `p` has those of the `known` classes,
+    and other classes have 0.
     """
     found = np.zeros((p.shape[0], classes.size))
     # Boosters of one class have two columns.
@@ -126,9 +129,10 @@ def of_all_classes(p: NDArray[Any], known: Any, classes: Any) -> NDArray[np.floa
 def take_fitted_columns(
     model: BaseEstimator, X: Table, eras: Eras | None
 ) -> tuple[Any, Any]:
-    """Return X without the columns that held the eras in the fit, and the eras. Without
-    `eras`, return the labels in these columns if transformers or a model of known
-    groups need them, else None. Of two columns of eras, times come first.
+    """Return (X, eras): X without the columns that held the eras in the fit, and the
+    labels. If `eras` is None, take the labels from these columns if transformers or a
+    model of known groups need them; else return None for them. Of two columns of
+    labels, times come first.
     """
     pair = vars(model).get("_pair")
     if eras is None:
@@ -148,7 +152,7 @@ def take_fitted_columns(
 
 def take_eras_to_predict(model: Any, X: Any, eras: Any) -> tuple[Any, Any]:
     """Do as `take_fitted_columns`, and warn of rows in new groups if the model is for
-    known groups. `EraColumns` come from an outer model, which has warned.
+    known groups. If `eras` are `EraColumns`, an outer model has warned already.
     """
     is_read = isinstance(eras, EraColumns)
     X, eras = take_fitted_columns(model, X, eras)
@@ -190,19 +194,19 @@ def score(
     self: BaseEstimator, X: Table, y: ArrayLike, sample_weight: ArrayLike | None = None,
     *, eras: Eras | None = None,
 ) -> float:  # fmt: skip
-    """Score predictions: by R^2 of a regressor, by accuracy of a classifier.
+    """Score predictions, by R^2 for a regressor and by accuracy for a classifier.
 
     Parameters
     ----------
     X : array-like of shape (n_samples, n_features)
         The rows to predict.
     y, sample_weight, eras : array-like of shape (n_samples,)
-        The targets; and weights and eras, both optional.
+        The targets of the rows, and their weights and eras, which are optional.
 
     Returns
     -------
     score : float
-        1 is the best.
+        R^2 or accuracy; 1 is the best.
     """
     kind: Any = RegressorMixin if is_regressor(self) else ClassifierMixin
     return kind.score(with_eras(self, eras), X, y, sample_weight)

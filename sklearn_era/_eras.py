@@ -1,4 +1,4 @@
-"""Era labels: checked, encoded as 0..n_eras-1, and counted."""
+"""Check era labels, encode them as 0..n_eras-1, and count and weigh their rows."""
 
 import math
 import re
@@ -35,8 +35,8 @@ Array = NDArray[np.float64]
 def check_eras(
     eras: Any, X: Any, *, name: str = "eras", X_name: str = "X"
 ) -> NDArray[Any]:
-    """Return labels that can be sorted; raise ValueError unless each row of `X` has
-    one. Labels of several columns are returned as tuples.
+    """Return the labels of the rows, as tuples if there are several columns. Raise
+    ValueError unless each row of `X` has a finite label, and labels can be sorted.
     """
     if isinstance(eras, Mapping):
         raise ValueError(
@@ -84,8 +84,8 @@ def check_eras(
 def read_eras(
     eras: Any, X: Any, known: NDArray[Any] | None = None, **names: str
 ) -> "EncodedEras":
-    """Return checked and encoded labels; in the order of categories, if labels or known
-    labels have categories.
+    """Check labels, and return them encoded: in the order of the categories if `eras`
+    or the `known` labels have categories, else in sorted order.
     """
     encoded = encode_eras(check_eras(eras, X, **names), known)
     if encoded.labels.size and isinstance(encoded.labels[0], tuple):
@@ -127,9 +127,9 @@ def _check_finite(labels: NDArray[Any], name: str) -> None:
 
 
 def consecutive_blocks(counts: NDArray[np.intp], n_blocks: int) -> NDArray[np.intp]:
-    """Return the block of each era. Blocks are runs of eras, none empty, of about t
-    rows, where an era of more rows counts as t. With n_j rows in era j, t solves sum_j
-    min(n_j, t) = n_blocks t. An era goes to the block in which its middle lies.
+    """Return the block number of each era. A block is a run of eras, never empty, with
+    about t rows; an era with more rows counts as t. With n_j rows in era j, t solves
+    sum_j min(n_j, t) = n_blocks t. An era is in the block in which its middle lies.
     """
     if n_blocks == counts.size:
         return np.arange(n_blocks)
@@ -181,7 +181,7 @@ class EncodedEras:
 
     @cached_property
     def rows(self) -> list[NDArray[np.integer]]:
-        """The rows of each era, in their order."""
+        """For each era, the indices of its rows, ascending."""
         order = np.arange(self.codes.size) if self.order is None else self.order
         return np.split(order, self.offsets[1:-1])
 
@@ -209,8 +209,8 @@ class EncodedEras:
 
 
 def encode_eras(eras: NDArray[Any], known: Any = None) -> EncodedEras:
-    """Return checked labels encoded as 0..n_eras-1: in sorted order or, if these labels
-    or the known ones have categories, in the order of the categories.
+    """Encode checked labels as 0..n_eras-1: in the order of the categories if `eras` or
+    the `known` labels have categories, else in sorted order.
     """
     categories = categories_of(eras)
     if categories_of(known) is not None:
@@ -252,10 +252,10 @@ TIME_ONLY = (
 def are_ordered(
     eras: EncodedEras, era_order: EraOrder, what: str, remedy: str = _ORDER_OR_GROUPS
 ) -> bool:
-    """Return whether eras follow each other in time, on which `what` depends. With
-    "auto", numbers, dates and ordered categoricals do, booleans do not, and text does
-    if it is numbers or dates of one form that sort like text; other text raises
-    ValueError. In two columns (`era_order` is a pair), times follow each other.
+    """Return whether eras follow each other in time; errors state that `what` depends
+    on it. With "auto", numbers, dates and ordered categoricals do, booleans do not, and
+    text does if it is numbers or dates of one form that sort as text; other text raises
+    ValueError. With a pair, for two columns, the result is True.
     """
     if eras.labels.size < 2:
         return True
@@ -351,7 +351,7 @@ def weigh_eras(
 def era_means(
     codes: NDArray[Any], weights: Any, values: Array, n_eras: int = 0
 ) -> Array:
-    """Return each era's weighted mean of `values`, rows last; NaN without weight."""
+    """Return each era's weighted mean over the last axis; NaN without weight."""
     totals = np.bincount(codes, weights, n_eras)
     totals[totals == 0] = np.nan
     flat = values.reshape(-1, codes.size)

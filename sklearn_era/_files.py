@@ -1,4 +1,4 @@
-"""Files that appear whole or not at all, and printable text of other people's files."""
+"""Write files whole or not at all, and make text of unknown files printable."""
 
 import os
 from collections.abc import Iterator
@@ -9,7 +9,7 @@ from tempfile import TemporaryDirectory
 
 @contextmanager
 def whole_file(path: Path) -> Iterator[Path]:
-    """Yield a temporary path; after the block, the file there takes the name `path`."""
+    """Yield a temporary path; after the block, rename the file there to `path`."""
     # In the same folder, so that the replacement is atomic.
     with TemporaryDirectory(dir=path.parent, prefix=".sklearn-era-") as folder:
         yield (temporary := Path(folder, path.name))
@@ -17,7 +17,9 @@ def whole_file(path: Path) -> Iterator[Path]:
 
 
 def put_in_place(written: Path, path: Path) -> None:
-    """Replace `path` by `written`, a file beside it; a crash leaves one of the two."""
+    """Replace the file `path` by `written`, a file in the same folder. After a crash,
+    `path` is either the former file or the new one, never a part of one.
+    """
     with written.open("rb+") as file:
         os.fsync(file.fileno())
     os.replace(written, path)
@@ -25,7 +27,7 @@ def put_in_place(written: Path, path: Path) -> None:
 
 
 def make_folder(folder: Path) -> None:
-    """Make a folder and its parents, and sync them to disk, to survive a power cut."""
+    """Make a folder and its parents, and sync them so that they survive a power cut."""
     if not folder.is_dir():
         make_folder(folder.parent)
         folder.mkdir(exist_ok=True)

@@ -1,4 +1,4 @@
-"""An estimator's attributes during a fit, and after one that fails."""
+"""Keep an estimator's attributes during a fit, and restore them if the fit fails."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager

@@ -1,4 +1,4 @@
-"""Columns of era labels, as they are passed: of tables, of tuples, or a single one."""
+"""Split era labels into columns, as they are passed: a table, a tuple or one array."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
@@ -36,7 +36,8 @@ class LabelColumn(NamedTuple):
 
 def label_columns(eras: Eras, name: str = "eras") -> list[LabelColumn]:
     """Return the columns of a table or of a tuple of two arrays. Return anything else
-    as one column, which `check_eras` checks later.
+    as one column, which `check_eras` checks later. Raise ValueError for a lazy frame, a
+    sparse matrix or a table without columns.
     """
     check_collected(eras, name, by_column=True)
     if issparse(eras):
@@ -65,7 +66,7 @@ def label_columns(eras: Eras, name: str = "eras") -> list[LabelColumn]:
 
 
 def _as_table(eras: Any) -> Labels | None:
-    """Return 2-d labels as an array, with their mask if any; None for other labels."""
+    """Return 2-d labels as an array, perhaps a masked one; None for other labels."""
     if hasattr(eras, "dtype"):
         return np.asanyarray(eras) if np.ndim(eras) == 2 else None
     try:

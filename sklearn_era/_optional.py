@@ -1,4 +1,4 @@
-"""Optional packages, which an extra installs."""
+"""Import optional packages, which the extras of this package install."""
 
 from importlib import import_module
 from types import ModuleType

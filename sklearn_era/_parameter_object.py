@@ -15,7 +15,7 @@ def parameter(
 
 
 def with_parameters(cls: Any) -> Any:
-    """Decorate an estimator: make its constructor and constraints from its fields."""
+    """Decorate an estimator to make its constructor and constraints from its fields."""
     made: Any = dataclass(kw_only=True, eq=False, repr=False)(cls)
     given = {x.name: x.metadata["values"] for x in fields(made) if x.metadata}
     made._parameter_constraints = getattr(cls, "_parameter_constraints", {}) | given

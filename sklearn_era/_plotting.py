@@ -34,8 +34,8 @@ def axes_or_new(ax: Axes | None, n_rows: int = 0) -> Any:
 
 
 def label_eras(ax: Any, texts: Sequence[str]) -> None:
-    """Label the ticks 0, 1, ... of a horizontal axis by eras: upright and smaller if
-    not all labels fit, and only as many labels as fit.
+    """Label the ticks 0, 1, ... of a horizontal axis by eras. If not all labels fit,
+    turn them upright and make them smaller, and show only as many labels as fit.
     """
     properties = import_optional("matplotlib.font_manager", extra="plot").FontProperties
     text_path = import_optional("matplotlib.textpath", extra="plot").TextPath
@@ -61,8 +61,9 @@ def label_eras(ax: Any, texts: Sequence[str]) -> None:
 
 
 def label_rows(ax: Any, texts: Sequence[str]) -> None:
-    """Label rows at 0, 1, ... from the top: wrapped at two fifths of the figure's
-    width, as large as fits, and only some rows if the smallest size does not fit.
+    """Label rows at 0, 1, ... from the top. Wrap labels at two fifths of the figure's
+    width, and make them as large as fits. If not even the smallest size fits, label
+    only some of the rows.
     """
     rc = import_optional("matplotlib", extra="plot").rcParams
     properties = import_optional("matplotlib.font_manager", extra="plot").FontProperties

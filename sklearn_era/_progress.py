@@ -1,4 +1,4 @@
-"""Progress of many fits: a line for each, and rich's bar on a terminal."""
+"""Show the progress of many fits, by lines and, on a terminal, by a bar of rich."""
 
 import sys
 import time
@@ -36,7 +36,7 @@ class Progress:
         self._n_all = self._n_done + n
 
     def step(self, n: int, text: str) -> None:
-        """Count `n` more units; print a line, and an estimate of the time left."""
+        """Count `n` more units as done; print `text` and the time left in a line."""
         self._n_done += n
         self._n_all = max(self._n_all, self._n_done)
         if self._bar is not None:
@@ -47,7 +47,7 @@ class Progress:
         self.print(f"{self._n_done}/{self._n_all} {self.unit}: {text}")
 
     def of(self, fits: Iterable[Any], texts: Iterable[str]) -> Iterator[Any]:
-        """Yield each of the fits, after a line with its text is printed."""
+        """Yield one fit after another; print a line with its text before each."""
         for fit, text in zip(fits, texts, strict=True):
             self.step(1, text)
             yield fit

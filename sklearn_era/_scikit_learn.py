@@ -1,4 +1,4 @@
-"""The differences between releases of scikit-learn, and checks that it leaves out."""
+"""Hide differences between releases of scikit-learn, and add checks that it lacks."""
 
 import warnings
 from collections.abc import Iterator, Mapping
@@ -63,8 +63,9 @@ def check_sample_weight(
     sample_weight: ArrayLike | None, X: Any, *, allow_all_zero_weights: bool = False,
     **options: Any,
 ) -> Any:  # fmt: skip
-    """Return the checked weights; raise ValueError for negative or masked weights, and
-    if all are 0, which scikit-learn refuses only from 1.9 on.
+    """Return the checked weights. Raise ValueError for negative or masked weights and,
+    unless `allow_all_zero_weights`, if all are 0; scikit-learn itself refuses the
+    latter only from release 1.9 on.
     """
     check_mask(sample_weight, "sample_weight")
     options["ensure_non_negative"] = True
@@ -84,7 +85,7 @@ __all__ = [
 
 
 def refuse_bools(parameters: Mapping[str, Any]) -> None:
-    """Raise ValueError for a bool: `validate_params` takes it for an integer."""
+    """Raise ValueError for values that are bools: `validate_params` allows bools."""
     for name, value in parameters.items():
         if isinstance(value, bool):
             raise ValueError(f"{name} must be an integer; got {value!r}.")

@@ -1,4 +1,4 @@
-"""Target statistics: effects of categories by empirical Bayes, from sums by era."""
+"""Estimate effects of categories on a target by empirical Bayes, from sums by era."""
 
 from collections.abc import Iterator
 from typing import Any, NamedTuple
@@ -40,10 +40,11 @@ def cells_of(categories: Ints, eras: Ints, values: Array, weights: Array) -> Cel
 def effects(
     cells: Cells, categories: Ints, eras: Ints, smooth: Any, n_folds: int = 0
 ) -> list[Array]:
-    """Return, for each row, its category's effect and the effect's variation, both
-    (n_rows, n_outputs), and the category's count, (n_rows, 1), from earlier eras. With
-    `n_folds`, effects come from other folds, but counts from all eras: a
-    category's count in other folds would fall as its rows in the own fold rise.
+    """Return [effect, variation, count] of each row's category, from eras before the
+    row's own. The first two have shape (n_rows, n_outputs), the last (n_rows, 1). With
+    `n_folds`, effects and variations come from the eras of the other folds. Counts then
+    come from all eras, because a category's count in the other folds would fall as its
+    rows in the row's own fold rise.
     """
     if not n_folds:
         return _by_earlier_eras(cells, categories, eras, smooth)
@@ -68,7 +69,7 @@ def _by_earlier_eras(
     last = np.searchsorted(keys, categories * (n_eras + 1) + eras)
 
     def total(x: Array, rows: slice | NDArray[Any] = slice(None)) -> Array:
-        """Return each row's sum over the cells of its category before its era."""
+        """Return each row's sum of x over the cells of its category in earlier eras."""
         sums = np.append(0.0, np.cumsum(x))
         return sums[last[rows]] - sums[first[rows]]
 
@@ -96,8 +97,9 @@ def _by_earlier_eras(
 def effects_elsewhere(
     categories: Ints, eras: Ints, y: Array, weights: Array, n_categories: int
 ) -> tuple[Array, Array]:
-    """Return each category's effect on y, whose weighted mean must be 0; and for each
-    row its category's effect in all other eras, NaN if no other era has the category.
+    """Return two arrays: each category's effect on y, and for each row the effect of
+    its category, estimated from all eras but the row's own (NaN if no other era has the
+    category). The weighted mean of y must be 0.
     """
     cells = cells_of(categories, eras, y[np.newaxis], weights)
     *_, (_, _, noise, between, of_effects) = _variances(cells, 0)
@@ -115,7 +117,7 @@ def effects_elsewhere(
 
 
 def _precisions(n: Array, noise: float, between: float, of_effects: float) -> Array:
-    """Return the precision (1 / variance) of each mean of n rows of an era."""
+    """Return the precision (1 / variance) of the mean of each cell's n rows."""
     least = _TINY * (of_effects or between + noise or 1.0)  # in the target's unit
     return 1 / np.maximum(between + noise / n, least)
 
@@ -125,9 +127,10 @@ def _ratio(a: Array, b: Array) -> Array:
 
 
 def _variances(cells: Cells, i: int) -> Iterator[tuple[int, int, float, float, float]]:
-    """Yield (start, stop, noise, between, of_effects) of output `i`: for eras from
-    `start` to before `stop`, the variances of noise, of a category's effects between
-    eras, and of effects between categories, by moments from eras before `start`.
+    """Yield (start, stop, noise, between, of_effects) for output `i`. The variances
+    hold for eras start, ..., stop - 1, and are estimated from earlier eras only, by the
+    method of moments. `noise` is the variance of rows in a cell, `between` that of one
+    category's effect from era to era, `of_effects` that of effects among categories.
     """
     n_eras, n, s = cells.squares.shape[1], cells.n, cells.sums[i]
     is_first = np.append(True, np.diff(cells.categories) != 0)[: n.size]
@@ -137,8 +140,8 @@ def _variances(cells: Cells, i: int) -> Iterator[tuple[int, int, float, float, f
         return np.cumsum(np.bincount(cells.eras, x, n_eras))
 
     def of_category(x: Array) -> tuple[Array, Array]:
-        """Return, for each cell, its category's sum over eras up to the cell's own era,
-        and over the eras before it.
+        """Return two sums of x for each cell (a category in an era): over the cells of
+        its category up to and including this era, and over those before this era.
         """
         sums = np.cumsum(x)
         own = sums - (sums - x)[start]

@@ -1,5 +1,7 @@
-"""The number of OpenMP threads of a fit or a prediction: `n_jobs`.
-`n_jobs` limits OpenMP's number, which scikit-learn uses, for a call and in its thread.
+"""Limit the number of OpenMP threads of a fit or a prediction to `n_jobs`.
+
+scikit-learn uses as many threads as OpenMP allows. The limit holds during one call, and
+only in the thread that makes the call.
 """
 
 import functools
@@ -84,10 +86,10 @@ class IterationThreads:
     """The number of threads for the next iteration of fits, at most `n_all`.
 
     OpenMP's threads wait for each other in busy loops, some hundred times per tree. If
-    another program takes the processor of one thread, all others spin until it is back:
-    half as many threads, or one, may be a hundred times faster. So fewer threads are
-    tried if the process loses processors, and more threads now and then. OpenMP's
-    variable ``OMP_DYNAMIC=false`` keeps `n_all` threads.
+    another program takes the processor of one thread, all other threads wait until this
+    thread runs again: half as many threads, or one, may be a hundred times faster. So
+    fewer threads are tried if the process loses processors, and more threads now and
+    then. With OpenMP's variable ``OMP_DYNAMIC=false``, `n_all` threads are always used.
     """
 
     def __init__(
@@ -124,7 +126,7 @@ class IterationThreads:
         return self._n
 
     def _choose(self, now: float, seconds: float, pace: float, is_busy: bool) -> None:
-        """Begin or end a trial of more or fewer threads, by seconds per iteration."""
+        """Begin a trial of more or fewer threads, or end it with the faster number."""
         if self._before is not None:
             n, pace_before, seconds_before = self._before
             is_more, is_faster = self._n > n, pace < pace_before

@@ -1,4 +1,4 @@
-"""Warnings that point to the user's line, and errors that give new names."""
+"""Warn at the user's line, and raise errors that state new names for old ones."""
 
 import difflib
 import sys
@@ -38,8 +38,9 @@ def listed(values: Iterable[Any], n_most: int = 5) -> str:
 
 
 def renamed(module: str, names: Mapping[str, str]) -> Callable[[str], NoReturn]:
-    """Return a module's `__getattr__`, which raises ImportError with the new name of a
-    former one: ``from ... import`` drops an AttributeError's message.
+    """Return a `__getattr__` for a module. For a former name it raises ImportError,
+    with the new name in the message, as ``from ... import`` drops an AttributeError's
+    message.
     """
 
     def __getattr__(name: str) -> NoReturn:

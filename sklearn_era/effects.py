@@ -46,14 +46,15 @@ class GroupDRO(ParameterObject):
     squared error, half the deviance, or the log loss. Bins depend on `sample_weight`
     alone, and so do training scores unless `scoring` is 'loss', which uses the latest
     weights of eras. Validation rows are not weighted by era. A warm start continues
-    with the latest weights. For boosters only: trees of a forest do not depend on
-    earlier losses.
+    with the latest weights. It is for boosters only, as trees of a forest do not
+    depend on earlier losses.
 
     Parameters
     ----------
     step_size : float, default=0.1
-        0 or more, in units of 1 / loss, and so dependent on the target's unit. With 0,
-        all eras weigh as their rows do, as with ``era_weighting="rows"``.
+        Size of the steps, 0 or more. Its unit is 1 / loss, which depends on the
+        target's unit. With 0, eras weigh as their rows do, as with
+        ``era_weighting="rows"``.
 
     References
     ----------
@@ -76,10 +77,11 @@ class Intercepts(ParameterObject):
 
     The raw prediction has an intercept for each training era, and for each class if
     there are more than two. Before each iteration, all intercepts take a Newton step
-    and are then smoothed ('auto') or shrunk to 0, well-determined ones the least [1]_.
-    Predictions use the forecast of the next era's intercept, or the intercept of an era
-    passed to ``predict``. If early stopping holds out the last eras, their intercepts
-    are estimated after the last tree, and enter the forecast.
+    and are then smoothed (if `forecast` is 'auto') or shrunk towards 0, the less the
+    better they are determined [1]_. Predictions use the forecast of the next era's
+    intercept, or the intercept of an era passed to ``predict``. If early stopping holds
+    out the last eras, their intercepts are estimated after the last tree, and enter the
+    forecast.
 
     Parameters
     ----------
@@ -90,7 +92,7 @@ class Intercepts(ParameterObject):
         intercepts follow a level that is estimated and tested, and may be dropped: see
         Notes. Groups without an order, such as hospitals, need 'mean'.
     n_eras : int, default=3
-        Number of eras of 'last', or half-life in eras of 'exponential'.
+        Number of eras that 'last' averages, or half-life in eras of 'exponential'.
     horizon : int, default=1
         With 'auto', the number of eras from the last era with weight to the era of rows
         that are predicted without an era. The other forecasts do not depend on it.
@@ -99,30 +101,31 @@ class Intercepts(ParameterObject):
     -----
     With two columns of eras, times and groups, the raw prediction of a row is that of
     the trees, plus the intercept of its time, as above, plus the intercept of its
-    group, which is shrunk to 0 [1]_; both take steps in turn. New groups have 0.
-    Criteria and early stopping use the times alone. Columns are times and groups if
-    `era_order` (see :class:`~sklearn_era.model_selection.EraSplit`) is a pair, or is
-    'auto' and `forecast` not 'mean'; otherwise their combinations are the eras.
+    group, which is shrunk to 0 [1]_. Intercepts of times and of groups take steps in
+    turn. New groups have the intercept 0. Criteria and early stopping use the times
+    alone. Columns are times and groups if `era_order` (see
+    :class:`~sklearn_era.model_selection.EraSplit`) is a pair, or if it is 'auto' and
+    `forecast` is not 'mean'; otherwise the combinations of both columns are the eras.
 
     With 'auto', the value t_j of era j, whose noise e_j has a known variance, is ::
 
         t_j = c_g(j) + b (j - j0) + a_j + u_j + e_j,   a_j = phi a_(j-1) + N(0, q)
 
     and its intercept is the expectation of trend plus a_j given all eras, plus the mean
-    of c. Trees explain the shock u_j of an era, and the constant c of a group g of eras
-    that agree in all columns that are constant within eras: a holiday keeps its effect.
-    If more than 64 groups have several eras, as with the temperature of a day, the bins
-    of such columns are made wider.
+    of c. Trees explain the shock u_j of an era, and the constant c of its group g. A
+    group is all eras that agree in the columns that are constant within eras; so a
+    holiday keeps its effect. If more than 64 groups have several eras, as with the
+    temperature of a day, the bins of such columns are made wider.
     Variances and phi have the largest restricted likelihood on a grid [2]_, and are
     estimated before the first tree and after 4, 16, 64 trees and so on. A level is
     carried forward if its log-likelihood exceeds that without a level by 2, at least
     six eras are comparable with earlier ones, and forecasts of each era from earlier
     eras have smaller squared errors with the level than without, by more than an
     autocorrelation-consistent standard error [3]_. Otherwise the forecast is 0; without
-    any level, so are all intercepts. Eras beyond training that are passed to
+    any level, all intercepts are 0, too. Eras beyond training that are passed to
     ``predict`` get the forecast of their own horizon, if labels are numbers, dates,
-    periods, categories, or text that holds them, in regular steps: a decays by phi, and
-    each step of the trend is 0.8 times the one before.
+    periods, categories, or text that holds them, in regular steps. With the horizon, a
+    decays by phi, and each step of the trend is 0.8 times the one before.
 
     References
     ----------
@@ -153,7 +156,7 @@ class Intercepts(ParameterObject):
 
     @property
     def _estimates(self) -> bool:
-        """Return whether the forecast is by estimated levels, not a weighted mean."""
+        """Return whether the forecast uses estimated levels, not a weighted mean."""
         return self.forecast == "auto"
 
     def _forecast_weights(self, n_eras: int) -> NDArray[np.float64]:

@@ -42,9 +42,9 @@ def check_mask(values: Any, name: str) -> None:
 
 
 def check_table(X: Any, name: str = "X", *, by_column: bool = False) -> None:
-    """Raise ValueError as `check_collected` does, for masked values, for frames without
-    columns or with two of one name, and for data that are not a table: a list of
-    values, a series, a dict or a list of dicts.
+    """Raise ValueError unless X is a table whose columns have different names. Refuse
+    lazy frames as `check_collected` does, masked values, frames without columns, lists
+    of values, series, dicts and lists of dicts.
     """
     check_collected(X, name, by_column=by_column)
     check_mask(X, name)

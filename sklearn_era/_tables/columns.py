@@ -82,15 +82,15 @@ def read_columns(
 
 
 def dtypes_of(X: Table) -> list[Any]:
-    """Return the dtypes of a frame's or Arrow table's columns, or an array's dtype."""
+    """Return the dtypes of a frame's or Arrow table's columns; [dtype] of an array."""
     if hasattr(X, "dtypes"):
         return [*X.dtypes]
     return [*getattr(getattr(X, "schema", None), "types", [getattr(X, "dtype", "")])]
 
 
 def as_numeric(X: Any) -> Any:
-    """Return X or, if a column of the table has no numeric dtype, an array of numbers;
-    raise an error for a column with text, dates or the like.
+    """Return X itself if all of its columns have numeric dtypes, else an array of its
+    numbers. Raise ValueError or TypeError if a column has text, dates or the like.
     """
     check_table(X, by_column=True)
     table = as_frame(X)
@@ -109,8 +109,8 @@ def as_numeric(X: Any) -> Any:
 
 
 def as_frame(X: Any) -> Any:
-    """Return an Arrow table as a pandas frame, and lists as an array. Return anything
-    else unchanged, and lists of different lengths, too.
+    """Return an Arrow table as a pandas frame, and lists as an array. Return lists of
+    different lengths, and anything else, unchanged.
     """
     if isinstance(X, list | tuple):
         try:
@@ -127,7 +127,9 @@ def as_frame(X: Any) -> Any:
 def as_matrix(
     columns: Sequence[Column],
 ) -> tuple[NDArray[np.float64], NDArray[np.intp]]:
-    """Return a matrix of columns, categories as codes, and numbers of categories."""
+    """Return a matrix of the columns, in which categories are codes, and the number of
+    categories of each column, 0 for a numeric one.
+    """
     n_categories = np.zeros(len(columns), dtype=np.intp)
     parts = [column.values for column in columns]
     for j in np.flatnonzero([column.is_categorical for column in columns]).tolist():
@@ -180,7 +182,7 @@ def rows_as_in_fit(
 
 
 def columns_of_fit(estimator: BaseEstimator, X: Any) -> Any:
-    """Return the frame's columns that the fit had, if all are there; else return X."""
+    """Return only the fit's columns if X is a frame that has all of them, else X."""
     names = [*getattr(estimator, "feature_names_in_", ())]
     has_all = names and is_data_frame(X) and {*names} <= {*X.columns}
     return X[names] if has_all else X
@@ -251,7 +253,9 @@ def holds_dates(dtype: object) -> bool:
 def choose_columns(
     given: Any, names: Sequence[Any], is_frame: bool, *, name: str, also: str = ""
 ) -> NDArray[np.bool_]:
-    """Return the mask of columns given by names, by indices or by a mask."""
+    """Return the mask of the columns that `given` lists by names or by indices, or as a
+    mask. Raise ValueError for anything else; `name` and `also` are for its message.
+    """
     if isinstance(given, str) or np.ndim(given) != 1:
         raise ValueError(
             f"{name} must be {also}a list of names, of indices or of one bool a "
@@ -310,7 +314,7 @@ def as_numbers(
 
 
 def to_numbers(values: Any) -> NDArray[np.float64]:
-    """Return values of any dtype as numbers, or raise an error that shows a value."""
+    """Return values of any dtype as numbers, or raise ValueError or TypeError."""
     dtype = values.dtype
     if holds_dates(dtype):
         first = np.asarray(values[:1])[0]

@@ -1,4 +1,4 @@
-"""The warning about columns without a value, once for many fits."""
+"""Warn of columns without a value, once for many fits."""
 
 import warnings
 from collections.abc import Iterator, Sequence
@@ -29,7 +29,7 @@ def warn_of_no_value(columns: Sequence[Any], rows: str) -> None:
 
 @contextmanager
 def no_value_noted() -> Iterator[list[Any]]:
-    """Yield a list that collects columns without a value, in place of warnings."""
+    """Yield a list that collects the names of columns, in place of NoValueWarnings."""
     noted: list[Any] = []
     show = warnings.showwarning
 

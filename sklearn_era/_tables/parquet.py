@@ -1,4 +1,4 @@
-"""Columns of Parquet files, concatenated and read in batches."""
+"""Read columns of Parquet files, which form one table, in batches."""
 
 from collections.abc import Iterator
 from itertools import accumulate, groupby
@@ -25,7 +25,7 @@ _FLOAT = np.dtype(np.float64)
 
 
 class ParquetColumns:
-    """Files with the same columns, or a folder of them, as one table on disk."""
+    """One table on disk: Parquet files with the same columns, or a folder of them."""
 
     def __init__(self, path: Any):
         self._parquet = import_optional("pyarrow.parquet", extra="parquet")
@@ -98,7 +98,7 @@ class ParquetColumns:
                     )
 
     def sample_dtype(self, name: str) -> np.dtype[Any]:
-        """Return the dtype of a column's values if none is missing."""
+        """Return the dtype that a column is read as if no value is missing."""
         if name not in self._sample_dtypes:
             types = {str(schema.field(name).type) for schema in self._schemas}
             only = types.pop() if len(types) == 1 else ""
@@ -108,8 +108,9 @@ class ParquetColumns:
     def iter_batches(
         self, names: list[str], wanted: NDArray[np.bool_] | None = None
     ) -> Iterator[tuple[int, Any]]:
-        """Yield for each batch the number of its first row and the batch of columns.
-        Read only row groups that have `wanted` rows.
+        """Yield (first_row, batch) for each batch of the columns `names`: the number of
+        the batch's first row in all files, and the batch. If `wanted`, a mask of rows,
+        is given, read only row groups that have wanted rows.
         """
         n_rows = max(_BATCH_ROWS, _BATCH_VALUES // len(names))
         first = 0
@@ -133,7 +134,9 @@ class ParquetColumns:
                     _check_whole(n_left, file)
 
     def values(self, batch: Any, name: str) -> NDArray[Any]:
-        """Return a batch's column: small integers if complete, else float64."""
+        """Return a batch's column in the dtype of `sample_dtype` if no value is
+        missing, else as float64.
+        """
         column = batch.column(batch.schema.get_field_index(name))
         if column.null_count == 0 and self.sample_dtype(name) != _FLOAT:
             return column.to_numpy(zero_copy_only=False)
@@ -222,7 +225,7 @@ def index_names(schema: Any) -> list[str]:
 
 
 def categorical_names(schema: Any) -> set[str]:
-    """Return the names of columns that pandas or Arrow's type marks as categories."""
+    """Return the names of columns that pandas or Arrow's types mark as categories."""
     of_pandas = (schema.pandas_metadata or {}).get("columns", [])
     names = {x["name"] for x in of_pandas if x["pandas_type"] == "categorical"}
     return names | {x.name for x in schema if str(x.type).startswith("dictionary")}
@@ -231,7 +234,9 @@ def categorical_names(schema: Any) -> set[str]:
 def _runs_of_row_groups(
     metadata: Any, first: int, wanted: NDArray[np.bool_] | None
 ) -> list[tuple[int, list[int]]]:
-    """Return for each run of wanted row groups its first row, and its row groups."""
+    """Return (first_row, row_groups) for each run of row groups with `wanted` rows.
+    Rows are numbered from `first`, the number of the file's first row.
+    """
     sizes = [metadata.row_group(i).num_rows for i in range(metadata.num_row_groups)]
     starts = list(accumulate(sizes, initial=first))
 

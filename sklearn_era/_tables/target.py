@@ -1,4 +1,4 @@
-"""The target of a fit: checks of its values, and whether these are classes."""
+"""Check the values of a target, and find out whether they are classes."""
 
 from numbers import Number
 from typing import Any

@@ -10,7 +10,7 @@ from sklearn.ensemble._hist_gradient_boosting.predictor import TreePredictor
 
 
 def column_of_feature(estimator: BaseEstimator) -> NDArray[np.intp]:
-    """Return the column of X of each feature; trees count categorical ones first."""
+    """Return each feature's column in X; trees number categorical features first."""
     is_categorical = estimator.is_categorical_
     if is_categorical is None:
         return np.arange(estimator.n_features_in_)
@@ -18,8 +18,9 @@ def column_of_feature(estimator: BaseEstimator) -> NDArray[np.intp]:
 
 
 def threshold_text(thresholds: NDArray[np.float64], i: int) -> str:
-    """Return a sorted threshold as text, to 6 significant digits, or to as many as tell
-    it from its neighbours; from a million on, to at least 15, as timestamps need.
+    """Return threshold `i` of sorted thresholds as text. It has 6 significant digits,
+    or 15 from a million on, as timestamps need; and more, up to 17, if a neighbour
+    would have the same text.
     """
     number, near = thresholds[i], thresholds[max(i - 1, 0) : i + 2]
     digits = 6 if abs(number) < 1e6 else 15
@@ -32,7 +33,7 @@ def gains_by_column(
     estimator: BaseEstimator, predictors: Iterable[TreePredictor]
 ) -> NDArray[np.float64]:
     """Return the sum of gains of splits for each column of X. Negative gains count as
-    0: splits that eras prefer may raise the pooled loss once leaves are shrunk.
+    0: splits that a criterion prefers may raise the pooled loss of shrunk leaves.
     """
     columns = column_of_feature(estimator)
     gains = np.zeros(columns.size)
@@ -47,7 +48,7 @@ def gains_by_column(
 def is_sent_left(
     predictor: TreePredictor, node: Any, codes: NDArray[np.intp]
 ) -> NDArray[np.bool_]:
-    """Return whether a split sends left each category, given by its bin in `codes`."""
+    """Return, for each bin in `codes`, whether a split sends its category left."""
     words = predictor.raw_left_cat_bitsets[node["bitset_idx"]]
     bits = np.unpackbits(words.astype("<u4").view(np.uint8), bitorder="little")
     return bits[codes] == 1
@@ -63,7 +64,7 @@ def leaf_indices(predictor: TreePredictor) -> TreePredictor:
 
 
 def sum_up_tree(nodes: NDArray[np.void], sums: NDArray[np.float64]) -> NDArray[np.intp]:
-    """Sum up leaves' `sums` for split nodes, in place; return split nodes' indices."""
+    """Add up the `sums` of leaves for each split node, in place; return split nodes."""
     splits = np.flatnonzero(nodes["is_leaf"] == 0)
     depths = nodes["depth"][splits]
     for depth in np.unique(depths)[::-1]:

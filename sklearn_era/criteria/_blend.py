@@ -32,13 +32,14 @@ class Blend(EraCriterion):
     Parameters
     ----------
     weights : dict of criterion to float
-        Weights, 0 or more, of criteria, which are names or objects, at most one of each
-        class. A blend with a single positive weight is this one criterion.
+        The weight, 0 or more, of each criterion, which is a name or an object. At most
+        one criterion of each class may have a positive weight. A blend with a single
+        positive weight is the same as its criterion.
     normalize : bool, default=True
-        Whether to divide gains, the pooled gain too, as `normalize` of :class:`Era`
-        does, so that they have the size of an agreement. False sums raw gains, whose
-        size depends on the target's unit and the number of rows. The keys of a
-        :class:`CustomCriterion` are never divided.
+        Whether to divide all gains, also the pooled gain, as `normalize` of
+        :class:`Era` does, so that they have the size of an agreement. With False, raw
+        gains are summed, whose size depends on the target's unit and the number of
+        rows. The keys of a :class:`CustomCriterion` are never divided.
     rule : {'every_era'} or None, default=None
         As in :class:`Era`, for all criteria, which must not have rules of their own.
 
@@ -85,7 +86,7 @@ class Blend(EraCriterion):
 
     @property
     def _parts(self) -> dict[SplitCriterion, float]:
-        """Return criteria of positive weight, with weights as shares of the largest."""
+        """Return criteria of positive weight, and weights as shares of the largest."""
         weights = {
             _named(key): float(weight)
             for key, weight in self.weights.items()
@@ -115,7 +116,7 @@ def _named(value: Any) -> Any:
 
 
 def _not_blendable(part: object, normalize: bool, is_added: bool) -> str | None:
-    """Return, as text, why a blend cannot have a criterion; None if it can."""
+    """Return the reason why a blend cannot have a criterion, or None if it can."""
     if not isinstance(part, SplitCriterion) or isinstance(part, Blend):
         known = [name for name, cls in CRITERIA.items() if cls is not TimeRobust]
         return (
@@ -159,8 +160,8 @@ def _check_class(criterion: SplitCriterion) -> None:
 
 
 def as_criterion(value: Any) -> SplitCriterion:
-    """Return the checked criterion for a value of `split_criterion`; for a blend with a
-    single part, this part. Raise ValueError or TypeError for other values.
+    """Return the checked criterion for a value of `split_criterion`. A blend of one
+    criterion becomes this criterion. Raise ValueError or TypeError for other values.
     """
     if isinstance(value, str):
         refuse_removed(value)

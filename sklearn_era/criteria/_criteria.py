@@ -15,7 +15,9 @@ from .._parameter_object import ParameterObject, parameter
 
 
 class KernelTraits(NamedTuple):
-    """Properties of a criterion's key; see `criterion_traits` in ensemble/_criteria."""
+    """Properties of a criterion's key, the value that ranks splits. The fields are
+    those of `criterion_traits` in ensemble/_criteria/criterion.pxd.
+    """
 
     reads_impurities: bool = False
     is_at_most_gain: bool = False
@@ -73,13 +75,14 @@ class Gain(SplitCriterion):
     Parameters
     ----------
     splitter : {'sklearn', 'era'}, default='sklearn'
-        The code that finds splits. 'sklearn' is scikit-learn's, with its trees bit for
-        bit; 'era' is the kernel of the other criteria, in a fraction of the time. The
-        kernel rounds gradients to fixed points, with 33 bits for the largest of
-        1,000,000 rows. So its trees are scikit-learn's except for the last digits of
-        gains and values, and for the choice among splits that are equally good for the
-        training rows: the kernel takes the first feature and bin. Fits on several
-        workers, and fits with a `feature_penalty`, always use the kernel.
+        The code that finds splits. 'sklearn' is scikit-learn's own code, which gives
+        the same trees bit for bit. 'era' is the kernel of the other criteria, which
+        takes a fraction of the time. The kernel rounds gradients to fixed points, with
+        33 bits for the largest of 1,000,000 rows. So its trees are the same as
+        scikit-learn's except for the last digits of gains and values, and for the
+        choice among splits that are equally good for the training rows: the kernel
+        takes the first feature and bin. Fits on several workers, and fits with a
+        `feature_penalty`, always use the kernel.
 
     Examples
     --------
@@ -98,8 +101,8 @@ class Gain(SplitCriterion):
 class Era(EraCriterion):
     """Era splitting: the Boltzmann mean of the gains of the eras.
 
-    For data in which a few large eras would otherwise decide: a split must help in the
-    eras one by one, and not only in their sum.
+    Use it for data in which a few large eras would otherwise decide: a split must help
+    in the eras one by one, and not only in their sum.
 
     The key is ``B_alpha(gain_1, ..., gain_M)`` with
     ``B_alpha(x) = sum_j x_j exp(alpha x_j) / sum_j exp(alpha x_j)``, equation 36 of
@@ -109,18 +112,19 @@ class Era(EraCriterion):
     Parameters
     ----------
     boltzmann_alpha : float, default=0.0
-        0 is the mean of the gains, ``-inf`` the worst era, ``inf`` the best one;
-        other values interpolate smoothly. Its unit is 1 / gain, which depends on the
-        target's unit and the number of rows unless `normalize` is set.
+        The alpha of the mean. 0 gives the mean of the gains, ``-inf`` the gain of the
+        worst era, ``inf`` that of the best one; other values interpolate smoothly. The
+        unit of alpha is 1 / gain, which depends on the target's unit and the number of
+        rows unless `normalize` is True.
     normalize : bool, default=False
         Whether to divide the gain of each era by its sum of hessians in the node and by
         the variance of the gradients (per unit of hessian) at the root of the tree.
         Then eras of all sizes weigh alike, and `boltzmann_alpha` is a pure number.
     rule : {'every_era'} or None, default=None
         'every_era' is the papers' rule: a split has to cover every era, with
-        `min_samples_per_era` of its rows on each side, and the key alone ranks splits.
-        It replaces the estimator's parameters by ``min_era_coverage=1.0`` and
-        ``min_gain_share=0.0``. None leaves both parameters as they are.
+        `min_samples_per_era` of the era's rows on each side, and the key alone ranks
+        splits. The rule replaces the estimator's parameters by ``min_era_coverage=1.0``
+        and ``min_gain_share=0.0``. None leaves both parameters as they are.
 
     See Also
     --------
@@ -149,8 +153,8 @@ class Era(EraCriterion):
 class Directional(EraCriterion):
     """Directional era splitting: the agreement of eras on a split's direction.
 
-    For effects whose sign matters more than their size: shortcuts that change direction
-    between eras, and weak effects that persist.
+    Use it where the sign of effects matters more than their size: for shortcuts that
+    change direction between eras, and for weak effects that persist.
 
     The key is the agreement ``D = |sum_j sign(v_Lj - v_Rj)| / M`` with
     ``v = -G / (H + l2)``, equation 39 of [1]_. Ties, which are common, go to the larger
@@ -164,7 +168,8 @@ class Directional(EraCriterion):
         Minimum D of a valid split, in [0, 1]: 0 if half of the eras agree, 1 if all do.
         Splits chosen by gain (see `min_gain_share` of estimators) need no agreement.
     boltzmann_alpha, normalize, rule :
-        As in :class:`Era`; the first two decide ties. In a blend, the first must be 0.
+        As in :class:`Era`. The first two decide ties. In a blend, `boltzmann_alpha`
+        must be 0.
 
     References
     ----------
@@ -188,8 +193,8 @@ class Directional(EraCriterion):
 class TimeRobust(EraCriterion):
     """Time-robust splits: the smallest impurity in the worst era, or on average.
 
-    For data in which the worst period counts, with many rows in each period: the
-    package of [1]_ requires 100 rows of each period on both sides.
+    Use it for data in which the worst period counts, and in which each period has many
+    rows: the package of [1]_ requires 100 rows of each period on both sides.
 
     The key is ``-agg_j L_j``, equations 5.1 to 5.4 of [1]_: agg is the `aggregation`,
     whose maximum is over the eras that the split covers, and ``L_j`` is the impurity of
@@ -205,8 +210,8 @@ class TimeRobust(EraCriterion):
         1 / impurity, which depends on the target's unit.
     min_impurity_decrease : float, default=0.0
         For a valid split, ``agg_j n_j / N_j (L_before,j - L_j)`` exceeds this number:
-        agg is the minimum over eras, the mean, or ``B_-alpha``, by `aggregation`; n_j
-        and N_j are the numbers of rows of era j in the node and in training.
+        agg is the minimum over eras for 'max', the mean for 'mean', ``B_-alpha`` for a
+        number; n_j and N_j are era j's numbers of rows in the node and in training.
     impurity : {'squared_error', 'standard_deviation'}, default='squared_error'
         With 'standard_deviation', ``L_j = (n_Lj s_Lj + n_Rj s_Rj) / n_j``, with the
         numbers n of rows and the standard deviations s of gradients on both sides:
@@ -249,8 +254,8 @@ class TimeRobust(EraCriterion):
 class Invariant(EraCriterion):
     """Invariant-forest splits: the gain, less a penalty on effects that differ by era.
 
-    For effects whose size differs between eras: splits by such effects are postponed,
-    and splits by effects that are the same in all eras come first.
+    Use it where the size of effects differs between eras: splits by such effects are
+    postponed, and splits by effects that are the same in all eras come first.
 
     The key is the pooled gain, minus `penalty` times the node's sum of hessians times
     the statistic; equations 15 to 22 of [1]_. A split is valid if its pooled gain is
@@ -267,7 +272,7 @@ class Invariant(EraCriterion):
         - 'changing_rate': the variance of ``v_Lj - v_j``, as in equations 20 to 22 of
           [1]_, where a split that sends nearly all rows to the left pays nothing;
         - 'ratio': ``max_j I_j / min_j I_j - 1``, where ``I_j`` is the share of the
-          positive rows that pass to the left over the share of the negative ones,
+          positive rows that pass to the left, divided by that of the negative rows,
           equations 16 to 19 of [1]_; for targets of 0 and 1 only, and in no blend.
     rule : {'every_era'} or None, default=None
         As in :class:`Era`.

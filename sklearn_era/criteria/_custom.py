@@ -42,8 +42,9 @@ class SplitKeys(NamedTuple):
     secondary : array-like of shape (n_splits,), default=0
         Keys that rank splits of the same primary key, before their pooled gains do.
     priority : array-like of shape (n_splits,), default=None
-        Keys that rank nodes, by their best splits, if a tree grows best first and
-        `min_gain_share` is 0. None is `primary`.
+        Keys that compare the best splits of different nodes, to choose the next node to
+        split, if a tree grows best first and `min_gain_share` is 0. None stands for
+        `primary`.
     """
 
     primary: ArrayLike
@@ -81,8 +82,9 @@ class ListedSplits:
     era_sizes : ndarray of shape (n_eras,)
         Rows of each era in the tree's training set.
     gains, effects, covered : ndarray of shape (n_splits, n_eras)
-        For each split and era: the gain, the left value minus the right one (both 0 for
-        an era not covered or a side without weight), and whether the era is covered.
+        For each split and era: the gain; the value of the left side minus that of the
+        right side; and whether the split covers the era. Gain and effect are 0 if the
+        era is not covered or has a side without weight.
     impurities : ndarray of shape (n_eras,)
         Mean squared deviation of the gradients of each era, before the split.
     """
@@ -210,8 +212,9 @@ class CustomCriterion(EraCriterion):
         return super()._kernel_parameters() | {"custom": self}
 
     def _checked_keys(self, splits: ListedSplits) -> _Numbers:
-        """Call `keys`; return primary and secondary keys and priorities: (3, n_splits).
-        Raise ValueError for an invalid shape or type, and for NaN.
+        """Call `keys`; return an array of shape (3, n_splits), with rows of primary
+        keys, secondary keys and priorities. Raise ValueError for invalid shapes or
+        types, and for NaN.
         """
         keys = self.keys(splits)
         if not isinstance(keys, SplitKeys):

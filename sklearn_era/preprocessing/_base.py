@@ -1,4 +1,4 @@
-"""The base of transformers by statistics of eras."""
+"""Define the base of transformers that use statistics of eras."""
 
 from collections.abc import Callable
 from numbers import Real
@@ -24,23 +24,24 @@ Array = NDArray[np.float64]
 
 # Parts of the docstrings of transformers.
 SMOOTH = """smooth : float, default=10.0
-        k, the rows that training statistics count as: an era's own statistics, of n
-        rows, have the share ``n / (n + k)``, training statistics ``k / (n + k)``."""
+        k, the number of rows that training statistics count as. Statistics of an era
+        with n rows have the share ``n / (n + k)`` in the mixture, and training
+        statistics have the share ``k / (n + k)``."""
 UNSEEN = """unseen : {'batch', 'train'}, default='batch'
-        The rows for an era's own statistics: 'batch' takes the rows in ``transform``,
-        which should be all rows of the era; 'train' takes the era's rows in ``fit``,
-        and for eras that ``fit`` has not seen, all training rows."""
+        The rows that give an era's own statistics. 'batch' takes the rows passed to
+        ``transform``, which should be all rows of the era. 'train' takes the era's rows
+        in ``fit`` and, for eras that ``fit`` has not seen, all training rows."""
 REST = """era_labels_ : ndarray of shape (n_eras,)
-        The eras of the training.
+        The eras of the training rows.
     n_features_in_, feature_names_in_ :
         As in scikit-learn's transformers.
 
     Notes
     -----
-    Statistics of the training are the means of its eras' by weights ``n / (n + k)``:
-    empirical Bayes estimates if the variance between eras is 1 / k of that within them.
-    `sample_weight` counts as repeated rows, in ``fit`` alone. Missing values are left
-    out, and stay missing."""
+    Training statistics are the means of the eras' statistics with weights
+    ``n / (n + k)``. They are empirical Bayes estimates if the variance between eras is
+    1 / k of the variance within them. `sample_weight` counts as repeated rows, and only
+    ``fit`` uses it. Missing values are left out, and stay missing."""
 
 
 def read_or_one(eras: Eras | None, X: Any, n_rows: int) -> EncodedEras:
@@ -116,8 +117,8 @@ class EraTransformer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         X : array-like of shape (n_samples, n_features)
             The rows.
         eras : array-like of shape (n_samples,) or str, default=None
-            Era of each row, or the name of the column of eras in X. None is the column
-            that ``fit`` was given by name, or else one era.
+            Era of each row, or the name of the column of eras in X. None takes the
+            column that was named in ``fit``; if none was named, all rows are one era.
 
         Returns
         -------
@@ -165,7 +166,7 @@ class EraTransformer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     def _by_era(
         self, apply: Callable[..., Array], X: Table, eras: Eras | None
     ) -> Array:
-        """Read X and eras; return `apply` of them and of the statistics by era."""
+        """Read X and eras; return the result of `apply` with each era's statistics."""
         X, encoded = self._read(X, eras, reset=False)
         if self.unseen == "batch":
             measured = self._measure_eras(X, encoded, np.ones(X.shape[0]))

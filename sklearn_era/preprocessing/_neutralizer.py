@@ -1,4 +1,4 @@
-"""A transformer that subtracts the part of columns that others explain in the era."""
+"""Subtract from columns the part that other columns explain within the era."""
 
 from dataclasses import field
 from numbers import Real
@@ -28,8 +28,9 @@ _MIN_RECIPROCAL_CONDITION = 1e-10
 def regression(
     values: Array, block: NDArray[Any], weights: Array | None = None
 ) -> tuple[Array, Array]:
-    """Regress values, (n, m), on the columns of a block and a constant. Return
-    residuals, 0 if they may be rounding errors, and coefficients, the constant's last.
+    """Regress values, of shape (n, m), on the columns of `block` and a constant. Return
+    the residuals (times the roots of any weights), 0 in columns where they may be
+    rounding errors, and the coefficients, of which the constant's are the last.
     """
     design = np.column_stack([block, np.ones(len(block))])
     is_constant = np.ptp(values, axis=0) == 0
@@ -73,12 +74,13 @@ def regression(
 
 @with_parameters
 class EraNeutralizer(EraTransformer):
-    __doc__ = f"""Subtract from columns the part that others explain within each era.
+    __doc__ = f"""Subtract from columns the part that neutralizers explain in each era.
 
-    With N the neutralizers of an era, and ones, as columns, a column x becomes
-    ``x - c N b``, where b are the coefficients of the era's least squares, mixed with
-    training coefficients; n is the era's rows less the number of neutralizers. The
-    neutralizers are returned as they are. With ``smooth=0`` this is
+    Let N be the matrix whose columns are the neutralizers of an era and a column of
+    ones. A column x becomes ``x - c N b``, where b are the coefficients of the era's
+    least squares, mixed with training coefficients (see `smooth`; n is the number of
+    the era's rows less the number of neutralizers). The neutralizers are returned as
+    they are. With ``smooth=0`` this is
     :func:`~sklearn_era.numerai.metrics.neutralize`.
 
     Parameters
@@ -93,7 +95,7 @@ class EraNeutralizer(EraTransformer):
     Attributes
     ----------
     coef_ : ndarray of shape (n_neutralizers + 1, n_features)
-        The coefficients of the training, those of the ones last.
+        The training coefficients; the last row is that of the column of ones.
     {REST}
 
     Examples

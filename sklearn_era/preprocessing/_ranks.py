@@ -1,4 +1,4 @@
-"""A transformer of values to their ranks within the era."""
+"""Replace values by their ranks within the era."""
 
 from typing import ClassVar
 
@@ -21,9 +21,9 @@ class EraRankTransformer(EraTransformer):
     __doc__ = f"""Replace each value by its rank within its era, between 0 and 1.
 
     Among n rows the rank is ``F_e = (rank - 1/2) / n``, with average ranks for ties.
-    The result is ``(n F_e + k F) / (n + k)`` with F the rank in the training, which is
-    linear between values. With ``smooth=0`` it is that of
-    :func:`~sklearn_era.numerai.metrics.rank_normalize`.
+    The result is ``(n F_e + k F) / (n + k)``, where F is the value's rank in the
+    training, interpolated linearly between training values. With ``smooth=0`` the
+    result is that of :func:`~sklearn_era.numerai.metrics.rank_normalize`.
 
     Parameters
     ----------
@@ -31,7 +31,7 @@ class EraRankTransformer(EraTransformer):
         Whether to return ranks, or their quantiles of the standard normal distribution.
     {SMOOTH}
     {UNSEEN}
-        At most 1,000 values of a column are kept of the training, or of an era.
+        At most 1,000 values of each column are kept for the training, and for each era.
 
     Attributes
     ----------
@@ -69,8 +69,9 @@ class EraRankTransformer(EraTransformer):
 
 
 def _points(x: Array, weights: Array) -> Points:
-    """Return the distinct values of x, and their ranks: the share of weight below a
-    value plus half its own, (rank - 1/2) / n of n rows. With no values, a rank is NaN.
+    """Return the distinct values of x and their ranks between 0 and 1. A value's rank
+    is the share of weight below it plus half the share at it; (rank - 1/2) / n for n
+    rows of equal weight. If all of x is missing, return one value, with the rank NaN.
     """
     is_known = ~np.isnan(x)
     if not is_known.any():
@@ -81,7 +82,7 @@ def _points(x: Array, weights: Array) -> Points:
 
 
 def _fewer(points: Points) -> Points:
-    """Return at most `_MOST_POINTS` points, the nearest to evenly spaced ranks."""
+    """Return at most `_MOST_POINTS` of the points, at about evenly spaced ranks."""
     values, ranks = points
     if values.size <= _MOST_POINTS:
         return points

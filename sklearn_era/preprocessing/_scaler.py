@@ -1,4 +1,4 @@
-"""Transformers that centre and scale columns, or targets, within the era."""
+"""Centre and scale columns, or targets, within the era."""
 
 from dataclasses import field
 from typing import Any, ClassVar
@@ -20,15 +20,15 @@ WITH = """with_centering, with_scaling : bool, default=True
         Whether to use the median and the interquartile range instead, as
         :class:`~sklearn.preprocessing.RobustScaler`."""
 CENTER = """center_, scale_ : ndarray of shape (n_features,)
-        Those of the training."""
+        The centre and the scale of each column in the training statistics."""
 
 
 @with_parameters
 class EraStandardScaler(EraTransformer):
     __doc__ = f"""Centre and scale columns by mean and deviation within each era.
 
-    With mean m_e and variance v_e of the n rows of an era, and m and v of the training
-    (v within eras), a value x becomes ``(x - c) / sqrt(u)``, where
+    Let m_e and v_e be the mean and the variance of the n rows of an era, and m and v
+    those of the training (v within eras). A value x becomes ``(x - c) / sqrt(u)``, with
     ``c = (n m_e + k m) / (n + k)`` and ``u = (n v_e + k v) / (n + k)``. With
     ``smooth=0`` this is :class:`~sklearn.preprocessing.StandardScaler` era by era.
 
@@ -64,8 +64,9 @@ class EraStandardScaler(EraTransformer):
         self.center_, self.scale_ = self._parts(*self._typical)
 
     def _measure(self, X: Array, weights: Array) -> tuple[Array, Array]:
-        """Return each column's weight, and its median and squared interquartile range,
-        linear between rows like NumPy's. The least weight, if below 1, counts as a row.
+        """Return the weight of each column's values, and an array with the median and
+        the squared interquartile range of each. Quantiles are linear between rows, like
+        NumPy's. If the least weight is below 1, a row of this weight counts as one row.
         """
         order = np.argsort(X, axis=0)  # missing values are last
         X = np.take_along_axis(X, order, axis=0)
@@ -102,7 +103,7 @@ class EraStandardScaler(EraTransformer):
         return [*zip(n, np.stack([center, square], axis=1), strict=True)]
 
     def _parts(self, n: Any, own: Any) -> tuple[Array, Array]:
-        """Return eras' centres and scales; 0 and 1 where parameters turn them off."""
+        """Return centres and scales of eras, 0 and 1 where parameters turn them off."""
         n, own = np.asarray(n)[..., np.newaxis, :], np.asarray(own)
         center, square = np.moveaxis(self._mixed(n, own, self._training), -2, 0)
         is_used = (square != 0) & self.with_scaling
@@ -118,16 +119,18 @@ class EraStandardScaler(EraTransformer):
 class EraTargetTransformer(EraStandardScaler):
     __doc__ = f"""Centre and scale targets within each era, and bring predictions back.
 
-    As :class:`EraStandardScaler` with ``unseen="train"``: the targets of an era to be
-    predicted are unknown, and it has the statistics that `level` names.
+    It works like :class:`EraStandardScaler` with ``unseen="train"``, because the
+    targets of an era to be predicted are unknown. Such an era gets the statistics that
+    `level` names.
 
     Parameters
     ----------
     {WITH}
     {SMOOTH}
     level : {{'mean', 'last'}}, default='mean'
-        The statistics of unseen eras, and of rows without `eras`: those of the
-        training, or of its last era, where eras follow each other.
+        The statistics of eras that ``fit`` has not seen, and of rows without `eras`.
+        'mean' takes the training statistics. 'last' takes those of the last training
+        era, for which eras must follow each other in time.
 
     Attributes
     ----------

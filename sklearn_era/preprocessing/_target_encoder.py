@@ -1,4 +1,4 @@
-"""Encoding of categories by their targets in other eras."""
+"""Encode categories by their targets in eras other than the row's own."""
 
 from __future__ import annotations
 
@@ -45,9 +45,9 @@ class EraTargetEncoder(TransformerMixin, BaseEstimator):
 
     A category c becomes the shrunken mean of its targets, less the means of their eras.
     In the model ``y = level_e + b_c + u_ce + noise``, t² is the variance of b, s² that
-    of u, by which an effect differs between eras, and v that of the noise. With n_e
-    rows of c in era e, whose mean less the era's mean is d_e, the estimate of b_c by
-    empirical Bayes is ::
+    of u, by which an effect differs between eras, and v that of the noise. Let c have
+    n_e rows in era e, and let d_e be the mean of their targets less the era's mean. The
+    estimate of b_c by empirical Bayes is ::
 
         sum_e p_e d_e / (sum_e p_e + 1 / t²),    p_e = 1 / (s² + v / n_e)
 
@@ -56,9 +56,10 @@ class EraTargetEncoder(TransformerMixin, BaseEstimator):
     era, and unknown categories, are 0; rows of eras that ``fit`` has not seen use all
     its eras.
 
-    Where eras have no order, such as hospitals, e are eras in the other four of five
-    folds of whole eras. **Leave such columns out of models**: the mean of other eras is
-    the lower, the higher that of the row's own era is, and trees find this.
+    Where eras have no order, such as hospitals, whole eras are put into five folds, and
+    the estimate uses the eras e in the four folds other than the row's own. **Leave
+    such columns out of models**: the higher the mean of the row's own era is, the lower
+    is the mean of the other eras, and trees find this.
 
     Parameters
     ----------
@@ -72,17 +73,19 @@ class EraTargetEncoder(TransformerMixin, BaseEstimator):
         amounts (:class:`~sklearn.preprocessing.TargetEncoder` takes counts for
         classes). If classes are more than two numbers, pass 'multiclass'.
     smooth : 'auto' or float, default='auto'
-        'auto' is as above; a number k stands for 1 / t² with ``p_e = n_e``.
+        'auto' is the estimate above. With a number k, the estimate has k in place of
+        1 / t², and ``p_e = n_e``.
     variation : bool, default=False
         Whether to add a column with each category's own s, the root of
-        ``s² (D + 4) / (m + 3)`` with ``D = sum_e p_e (d_e - d)²``: m is its number of
-        eras, d the mean of d_e by weights p_e, which are the ones of 'auto' also if
-        `smooth` is a number.
+        ``s² (D + 4) / (m + 3)`` with ``D = sum_e p_e (d_e - d)²``: m is the category's
+        number of eras, and d the mean of d_e with weights p_e. These p_e are those of
+        'auto' even if `smooth` is a number.
     count : bool, default=False
         Whether to add a column with the number of rows of each category.
     relative : list, default=()
-        Numeric columns, by names, places or one bool per column. Each is added once for
-        each encoded column, less the effect of the category, estimated as for targets.
+        Numeric columns, by names, places or one bool per column. For each of them and
+        each encoded column, a column is added: the number less the effect of the row's
+        category on it, estimated as for targets.
     era_order : {'auto', 'ordered', 'unordered'}, default='auto'
         As in :class:`~sklearn_era.model_selection.EraSearchCV`.
 
@@ -91,8 +94,9 @@ class EraTargetEncoder(TransformerMixin, BaseEstimator):
     categories_ : list of ndarray
         The categories of each encoded column, None last if values are missing.
     encodings_ : list of ndarray of shape (n_categories + 1, n_encoded)
-        The encoded columns of each category for later eras, and last of an unknown
-        category; for `relative` columns, the effects to subtract.
+        For each encoded column, the output columns of each category in later eras; the
+        last row is that of an unknown category. `relative` columns have the effects to
+        subtract.
     era_labels_ : ndarray of shape (n_eras,)
         The eras of the training.
     era_order_, target_type_ : str
@@ -204,7 +208,10 @@ class EraTargetEncoder(TransformerMixin, BaseEstimator):
         return self
 
     def transform(self, X: Table, *, eras: Eras | None = None) -> Any:
-        """Encode rows by the eras before their own, or by all eras of the training.
+        """Encode rows by the targets of other eras.
+
+        Rows of training eras are encoded by earlier eras or, if eras have no order, by
+        the eras in other folds. Rows of new eras are encoded by all training eras.
 
         Parameters
         ----------
@@ -236,7 +243,7 @@ class EraTargetEncoder(TransformerMixin, BaseEstimator):
         return self._encode(X, find(self.era_labels_, encoded.labels)[encoded.codes])
 
     def _encode(self, X: Table, at: NDArray[Any]) -> Array:
-        """Return encoded rows; `at` is the place of a row's era, -1 if unseen."""
+        """Return encoded rows; `at` has each era's index in `era_labels_`, or -1."""
         is_known, parts = at >= 0, [np.empty((at.size, 0))]
         n_folds = _N_FOLDS if self.era_order_ == "unordered" else 0
         for i, j in enumerate(self._columns):

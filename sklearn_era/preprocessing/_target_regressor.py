@@ -1,4 +1,4 @@
-"""A regressor of targets that are transformed within the era."""
+"""Fit a regressor to targets that are transformed within the era."""
 
 import re
 from typing import Any, ClassVar, Self
@@ -26,8 +26,8 @@ _POSITIVE = re.compile(r"(negative|positive) y\b|y are out of the valid range")
 class EraTargetRegressor(RegressorMixin, MetaEstimatorMixin, BaseEstimator):
     """Fit a regressor to targets that are transformed within each era.
 
-    Like :class:`~sklearn.compose.TransformedTargetRegressor`, which passes no eras to
-    its transformer.
+    It works like :class:`~sklearn.compose.TransformedTargetRegressor`, but also passes
+    the eras to the transformer.
 
     Parameters
     ----------
@@ -84,7 +84,8 @@ class EraTargetRegressor(RegressorMixin, MetaEstimatorMixin, BaseEstimator):
         X : array-like of shape (n_samples, n_features)
             The rows.
         y, eras : array-like of shape (n_samples,)
-            Targets and eras of the rows; `eras` may name a column of X.
+            Targets and eras of the rows. `eras` may name a column of X; with None, all
+            rows are one era.
         sample_weight : array-like of shape (n_samples,), default=None
             Weights of rows.
 

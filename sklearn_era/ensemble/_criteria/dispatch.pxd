@@ -154,8 +154,8 @@ cdef inline era_terms compare_sides(
     double l2,               # `l2_regularization`; perhaps a constant 0
     era_sums left, era_sums right, const era_facts * era,
 ) noexcept nogil:
-    """Return an era's terms for a statistic. Their value is neutral if a side of the
-    split has fewer than `min_samples` rows of the era, or only rows without weight.
+    """Return an era's terms for a statistic; `value` is neutral if a side of the split
+    has fewer than `min_samples` rows of the era, or only rows without weight.
     """
     cdef:
         bint is_neutral = what in (
@@ -326,7 +326,7 @@ cdef inline void add_absent_terms(
     statistic what, const criterion_struct * criterion, double n_absent,
     double * kept,           # IN and OUT, of the statistic
 ) noexcept nogil:
-    """Add `n_absent` eras to a statistic: without rows in the node, they gain 0."""
+    """Add `n_absent` eras, without rows in the node and of gain 0, to a statistic."""
     cdef double alpha = criterion.boltzmann_alpha
     if what == SMOOTHED_GAINS or what == EXTREME_GAINS:
         add_gain(kind_of_alpha(alpha), alpha, 0.0, n_absent, kept, 1)

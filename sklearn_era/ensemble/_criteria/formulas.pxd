@@ -33,7 +33,7 @@ cdef inline double bounded(double value, double lower, double upper) noexcept no
 
 
 cdef inline double node_loss(double sum_gradients, double value) noexcept nogil:
-    """Return G v, twice the loss of a node of value v; unclipped, -G² / (H + l2).
+    """Return G v, twice the loss of a node of value v; -G² / (H + l2) if not clipped.
 
     Equation 6 of Chen & Guestrin (2016), XGBoost, without the factor 1/2.
     """
@@ -118,7 +118,7 @@ cdef inline double gain_unit(
 ) noexcept nogil:
     """Return the factor of gains: 1, or 1 / (H V) to normalise them (0 if V is 0).
 
-    V is the variance of the gradients at the root, by unit of hessian.
+    V is the variance of the gradients at the root, per unit of hessian.
     """
     cdef double unit = sum_hessians * gradient_variance
     if not criterion.normalize_era_gain:
@@ -145,7 +145,7 @@ cdef inline double is_informative(
 
 
 cdef inline era_sums neutral_unless(double informative, era_sums sums) noexcept nogil:
-    """Return a side's sums, but gradients 0 and hessians 1 in an uninformative era."""
+    """Return a side's sums; if not `informative`, with gradients 0 and hessians 1."""
     cdef era_sums result
     result.gradients = sums.gradients if informative > 0.0 else 0.0
     result.hessians = sums.hessians if informative > 0.0 else 1.0
@@ -272,7 +272,7 @@ cdef inline void add_to_moments(
 cdef inline void merge_moments(
     int n_fields, double * sums, const double * others
 ) noexcept nogil:
-    """Add `others`, moments of other eras, to `sums`, from the origin of `sums`."""
+    """Add `others`, moments of other eras, to `sums`, and keep the origin of `sums`."""
     cdef:
         double shift = others[ORIGIN] - sums[ORIGIN]
         double n_others = others[N_VALUES]

@@ -38,8 +38,9 @@ SplitRank = namedtuple("SplitRank", "primary secondary gain priority")
 
 
 cdef class Criterion:
-    """A split criterion, from the `kernel_parameters` of one in sklearn_era.criteria.
+    """The kernel's form of a criterion of sklearn_era.criteria.
 
+    Parameters are those that the criterion's `_kernel_parameters` returns, and limits.
     `min_covered_eras` is `min_era_coverage` as a number of eras. For the statistic
     RATIO, weights of positive rows stand in place of gradients, and weights of all rows
     in place of hessians. `custom` is the object that computes the keys of "custom".
@@ -90,10 +91,11 @@ cdef class Criterion:
     ):
         """Return a split's rank; None if it is not admissible or not valid. For tests.
 
-        Sides have a row for each era: sum of gradients, sum of hessians, number of
-        rows; `gain` is the pooled gain. `impurities` are impurities of eras before the
-        split, `era_sizes` rows of eras in training (by default in the node). Eras are
-        summed up within `groups`; these sums are then merged like sums of processes.
+        `left` and `right` have a row for each era: sum of gradients, sum of hessians,
+        number of rows; `gain` is the pooled gain. `impurities` has the impurity of each
+        era before the split, `era_sizes` its number of rows in training (by default in
+        the node). `groups` has the group of each era: eras are summed up by group, and
+        then the groups' sums are merged like sums of processes.
         """
         cdef:
             const double [:, ::1] left_sums = np.array(left, dtype=np.float64)
@@ -154,8 +156,9 @@ def compare_sides(
 ):
     """Return the `EraComparison` of both sides of splits.
 
-    Sides have shape (n_splits, n_eras, 3): sums of gradients, sums of hessians, numbers
-    of rows. `min_samples_per_era` is one number, or an array of a number for each era.
+    `left` and `right` have shape (n_splits, n_eras, 3): sums of gradients, sums of
+    hessians, numbers of rows. `min_samples_per_era` is one number, or an array with a
+    number for each era.
     """
     cdef:
         const double [:, ::1] left_sums = np.array(left, np.float64).reshape(-1, 3)

@@ -104,7 +104,7 @@ cdef inline criterion_struct directions_alone(
 cdef inline bint keeps_directions_alone(
     const criterion_struct * criterion
 ) noexcept nogil:
-    """Return whether the only sums are directions, of eras with rows on both sides."""
+    """Return whether only directions are summed, by eras with a row on each side."""
     return (
         criterion.n_statistics == 1
         and criterion.statistics[0] == DIRECTIONS

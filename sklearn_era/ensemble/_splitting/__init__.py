@@ -1,4 +1,4 @@
-"""The best split of a node over all features.
+"""Find the best split of a node over all features.
 
 - ``tree_grower``: a tree, node by node, in scikit-learn's order; ``node_queue``: nodes
   that wait to be split; ``node_features``: features that a node may use; ``partition``:

@@ -1,4 +1,4 @@
-"""Bundles of numeric features with few bins, for which rows are summed up jointly.
+"""Bundle numeric features with few bins, so that their rows are summed up jointly.
 
 Three features of five bins have 125 combinations of codes, which fit a byte, and twelve
 candidate splits. Masks mark the combinations on the left side of each split:
@@ -30,9 +30,9 @@ def bundle_features(n_codes, has_missing, is_categorical):
     """Return slices of neighbouring features, as bundles to be summed up jointly.
 
     A bundle's combinations of codes fit a byte. A feature's codes are its bins, and one
-    more for missing values. A feature with more than MAX_CODES is a bundle of its own,
-    and so is a categorical feature. So neighbours do not decide how a feature is summed
-    up, and equal columns have equal gains.
+    more for missing values. A feature with more than MAX_CODES codes is a bundle of its
+    own, and so is a categorical feature. So neighbours do not decide how a feature is
+    summed up, and equal columns have equal gains.
     """
     bundles = []
     start, n_cells, n_lanes = 0, 1, 0
@@ -61,9 +61,10 @@ def n_numeric_splits(n_codes, has_missing):
 
 
 def masks_of_splits(n_codes, has_missing):
-    """Return a bundle's masks: of splits in `set_orders`' order, then of all rows.
+    """Return the masks of a bundle, as an array of shape (n_cells, n_lanes).
 
-    A mask is -1 where a combination goes to the left, else 0; shape (n_cells, n_lanes).
+    The first lanes are for the splits, in the order of `set_orders`, the next one for
+    all rows. A mask is -1 if a combination of codes goes to the left, else 0.
     """
     n_cells = math.prod(n_codes)
     columns = []

@@ -36,7 +36,7 @@ cdef inline int choose_split(
     CandidateSplits splits, const criterion_struct * criterion, search_step step,
     int n_threads, node_choice * choice  # IN and OUT; see `search_node`
 ) except -1:
-    """Choose the split of a node, by all threads; raise a Python criterion's error."""
+    """Choose a node's split by all threads; raise an error of a criterion in Python."""
     splits.n_taken[THREADS] += n_threads > 1
     if n_threads == 1:
         with nogil:
@@ -57,7 +57,7 @@ cdef inline bint wants_to_look_at_rows(
     CandidateSplits splits, const criterion_struct * criterion, int n_rows, int n_listed
 ) noexcept nogil:
     """Return whether to look at the rows, to prune splits that too few eras can cover.
-    It does not pay if eras have so many rows that they span most splits.
+    Looking does not pay if eras have so many rows that they span most splits.
     """
     return (
         splits.is_alone

@@ -1,9 +1,10 @@
-"""Fixed points: integers in place of gradients and hessians.
+"""Round gradients and hessians to fixed points, which are scaled integers.
 
 The largest value has as many bits as an exact sum over all rows allows: 33 for a
-million rows, as a double has 53. So few bits fail if values vary by many orders of
-magnitude, or with weights: weighted rows must keep their ratio of gradient to hessian
-as in float32. Then the remainder of each value is a second integer (a low word).
+million rows, as a double has 53. So few bits do not suffice if values vary by many
+orders of magnitude, or if rows have weights, as weighted rows must keep their ratio of
+gradient to hessian as in float32. Then a second integer (a low word) has the remainder
+of each value.
 """
 
 from cython.parallel import prange
@@ -35,7 +36,7 @@ cdef set_units(
     int n_threads,
     exchange,                # an `Exchange`
 ):
-    """Set the units, the same in all processes, and `has_low_words` of the values."""
+    """Set the units and `has_low_words` of the values, the same in all processes."""
     cdef bint vary = values.hessians != NULL
     cdef int least_bits
     values.are_finite = True

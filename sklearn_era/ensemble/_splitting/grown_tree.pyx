@@ -72,7 +72,9 @@ cdef class GrownTree:
         return records.predictor(binning_thresholds)
 
     def add_records(self, TreeRecords tree, subtrees=None):
-        """Add nodes to `tree` in scikit-learn's order, small ones by `subtrees`."""
+        """Add all nodes to `tree`, in scikit-learn's order. Let `subtrees`, if given,
+        add small nodes and the nodes below them.
+        """
         cdef:
             tree_records * records = &tree.records
             int n_waiting = 1, number

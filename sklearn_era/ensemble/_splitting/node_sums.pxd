@@ -36,8 +36,9 @@ cdef inline NodeHistograms lend(
     SplitterState self, HistogramStore store, const grown_node * node,
     NodeHistograms parent, bint by_era=False
 ):
-    """Return memory for a node's sums by bin; with enough rows, also by era if `parent`
-    has sums by era or, without a parent, if `by_era`. Return None if memory runs out.
+    """Return memory for a node's sums by bin, or None if memory runs out. If there
+    are enough rows, add room for sums by era: if `parent` has such sums or, without a
+    parent, if `by_era`.
     """
     cdef:
         NodeHistograms histograms
@@ -65,8 +66,8 @@ cdef inline NodeHistograms sum_up(
     SplitterState self, HistogramStore store, const grown_node * node,
     NodeHistograms parent, bint by_era=False  # see `lend`
 ):
-    """Return the sums of a node's rows; subtract them from the sums of `parent`, if it
-    is not None. Return None if too little memory is left.
+    """Return the sums of a node's rows, and subtract them from the sums of `parent`,
+    unless `parent` is None. Return None if too little memory is left.
     """
     cdef:
         NodeHistograms histograms = lend(self, store, node, parent, by_era)
@@ -94,7 +95,7 @@ cdef inline void begin_sums(
     SplitterState self, NodeSearch search, NodeHistograms histograms,
     NodeHistograms parent,
 ) noexcept nogil:
-    """Set up the memory that `add_sums` adds a node's sums to; `parent` may be None."""
+    """Prepare the memory for a node's sums, before `add_sums`; `parent` may be None."""
     search.child = describe_child(histograms, parent, search.rows, self.is_alone)
     note_way(search.splits, SUMS_BY_ERA, histograms.by_era != NULL)
     note_way(search.splits, PACKED_SUMS, histograms.count_bits > 0)

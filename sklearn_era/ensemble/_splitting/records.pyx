@@ -25,7 +25,9 @@ cdef class TreeRecords:
         self.records.bitsets = <BITSET_DTYPE_C *> &bitsets[0, 0]
 
     def predictor(self, list bin_thresholds):
-        """Return scikit-learn's predictor, by the thresholds or categories of bins."""
+        """Return the tree as scikit-learn's predictor; `bin_thresholds` has, for each
+        feature, the thresholds between bins or the categories.
+        """
         cdef node_record * node
         cdef int i, bin_idx
         bitsets = self.bitsets[: self.records.n_bitsets].copy()

@@ -1,4 +1,4 @@
-"""The rows of a node, era by era, packed for its histograms.
+"""Pack the rows of a node, era by era, for the node's histograms.
 
 Training rows are sorted by era once per fit. Each tree starts with this order, and
 splits keep the order, so an era is a range of a node's rows.
@@ -143,7 +143,7 @@ cdef class EraRows:
             self.words = np.empty(other.words.shape[0], dtype=np.int64)
 
     cdef const summed_values * values_to_compare(self) noexcept nogil:
-        """Return the values to compare eras by: `of_gradients` or `of_others`."""
+        """Return the values that compare eras: `of_gradients` or `of_others`."""
         return &self.of_others if self.compares_others else &self.of_gradients
 
     cdef void start_node(
@@ -158,7 +158,7 @@ cdef class EraRows:
         self, bint lists_all,
         const double * min_samples,  # (n_eras,), on both sides to cover an era; or NULL
     ) noexcept nogil:
-        """List the node's eras as blocks: all eras, or eras that a split can cover."""
+        """List eras as blocks: all if `lists_all`, else eras that a split can cover."""
         cdef int start = 0, n_seen = 0, era, stop
         cdef bint is_coverable
         self.n_listed = self.n_coverable = self.n_blocks = self.n_chunks = 0

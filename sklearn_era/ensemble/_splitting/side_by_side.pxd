@@ -80,7 +80,7 @@ cdef inline void search_part(
     int step,               # to this thread's next one
     bint are_children, bint sums_up,
 ) noexcept nogil:
-    """Search each `step`-th node or its children, summed up first if `sums_up`."""
+    """Search each `step`-th node, or its children; first sum these up if `sums_up`."""
     if n <= 0:
         return
     if n_before == 0:

@@ -38,7 +38,7 @@ cdef class EraSplitter(SplitterState):
     """Finds the best splits of a fit's nodes by a criterion that compares eras."""
 
     cdef void defer(self, bint is_asked) noexcept:
-        """Set whether nodes are queued by gain first, and their eras compared later."""
+        """Queue nodes by gain and compare eras later, if `is_asked` and possible."""
         self.defers = (
             is_asked and self.criterion.min_gain_share > 0.0
             and self.penalties is None
@@ -72,7 +72,7 @@ cdef class EraSplitter(SplitterState):
         const uint8_t * is_active,
     ) except -1:
         """Sum the left child's sums over processes; turn the parent's sums into the
-        right child's by subtraction. If there is no memory, sum the children's later.
+        right child's by subtraction. If there is no memory, `find_split` sums later.
         """
         cdef NodeHistograms of_left, of_parent
         if parent.slot_of_all < 0 or not self.splits.start_node(is_active):

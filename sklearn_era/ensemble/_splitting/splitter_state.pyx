@@ -127,7 +127,7 @@ cdef class SplitterState:
         return features[np.asarray(self.penalties)[features] < 1.0]
 
     def bundle_features(self, tree, features):
-        """Bundle a tree's features (once per fit if it uses all); set up searches."""
+        """Bundle a tree's features, once per fit if it uses all; set up searches."""
         cdef NodeSearch search = self.search
         all_of_fit = self.usable_features(np.arange(self.tree.n_features))
         are_all = features.size == all_of_fit.size

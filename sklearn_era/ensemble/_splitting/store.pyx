@@ -81,7 +81,7 @@ cdef class HistogramStore:
         self.free.append(slot)
 
     def take_all_back(self):
-        """Take back all slots (memory) before a tree, even of nodes without a split."""
+        """Take back all slots (memory) before a tree, even if nodes still use them."""
         self.free = self.slots.copy()
 
 

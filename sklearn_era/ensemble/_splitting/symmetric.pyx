@@ -133,8 +133,8 @@ cdef class SymmetricGrower:
         return True
 
     cdef sums_of_nodes(self):
-        """Return a list of arrays, from the last level to the root: the sums of
-        gradients, hessians and rows of the level's nodes, of shape (3, n_nodes).
+        """Return a list of arrays of shape (3, n_nodes), one for each level, from the
+        last to the root: the sums of gradients, hessians and rows of the level's nodes.
         """
         nodes, n_nodes = np.asarray(self.node_of), 1 << self.depth
         counts = np.bincount(nodes, minlength=n_nodes)
@@ -256,7 +256,7 @@ cdef void sum_up(
 cdef inline double gain_of(
     double g, double h, double total_g, double total_h, double l2
 ) noexcept nogil:
-    """Return G_L^2 / (H_L + l2) + G_R^2 / (H_R + l2), by one division."""
+    """Return G_L^2 / (H_L + l2) + G_R^2 / (H_R + l2), with a single division."""
     cdef double g_right = total_g - g, h_right = total_h - h + l2
     h = h + l2
     return (g * g * h_right + g_right * g_right * h) / (h * h_right)

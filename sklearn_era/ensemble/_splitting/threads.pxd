@@ -21,7 +21,7 @@ cdef struct thread_team:
 
 
 cdef inline void wait_for_team(thread_team team) noexcept nogil:
-    """Wait until all threads of a team arrive, and see each other's writes."""
+    """Wait until all threads of a team arrive; then they see each other's writes."""
     if team.size > 1:
         omp_barrier()
 
@@ -73,8 +73,8 @@ cdef extern from *:
 
 
 cdef inline void pause(int n) noexcept nogil:
-    """Pause for the n-th time in a row; after `PATIENCE` times, let other threads run
-    on this core, as the thread waited for may need it.
+    """Pause for the n-th time in a row. After `PATIENCE` pauses, let other threads run
+    on this core, as the thread that this one waits for may need the core.
     """
     if n < PATIENCE:
         rest()

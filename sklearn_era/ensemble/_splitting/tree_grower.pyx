@@ -1,4 +1,4 @@
-"""The growth of a tree whose splits an `EraSplitter` finds, best first.
+"""Grow a tree best first, with splits that an `EraSplitter` finds.
 
 `EraTreeGrower` takes the parameters of scikit-learn's `TreeGrower`, and grows nodes in
 the same order, even when nodes of the queue tie. Nodes are structs; a node's rows are a
@@ -149,8 +149,8 @@ cdef class EraTreeGrower(GrownTree):
         return 0
 
     cdef int split_nodes(self) except -1:
-        """Split the first node of the queue and, for other threads, nodes likely to
-        follow. Search their children, which join the queue at their parent's turn.
+        """Split the first node of the queue and, for other threads, nodes likely to be
+        next. Search the children of all; these join the queue at their parents' turn.
         """
         cdef:
             double tic

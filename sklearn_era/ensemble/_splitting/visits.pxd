@@ -81,8 +81,8 @@ cdef inline bint compare_next(
     CandidateSplits splits,
     era_batch * batch,      # scratch of the calling thread
 ) noexcept nogil:
-    """Take columns from the queue of `splits`, perhaps another thread's, and compare
-    their splits by era, until none is left; return whether any was taken.
+    """Take columns from the queue of `splits`, which may be another thread's, and
+    compare their splits by era, until no column is left; return whether any was taken.
     """
     cdef:
         column_queue * queue = &splits.queue

@@ -88,8 +88,8 @@ cdef inline void list_splits(
 cdef inline void take_listed(
     CandidateSplits splits, const feature_bins * feature
 ) noexcept nogil:
-    """Raise the largest gain of a listed feature's columns to the feature's; if a
-    column is a bundle's, also set its number of splits and its sums by era.
+    """Raise the largest gain of each column of a listed feature to that of the feature.
+    If the column is a bundle's, also set its number of splits and its sums by era.
     """
     cdef:
         const node_struct * node = splits.node
@@ -208,7 +208,7 @@ cdef inline void count_covering_eras(
     const X_BINNED_DTYPE_C * codes,  # (n_samples, COLUMNS), of some features
     int * changes,                   # OUT, (COLUMNS, MAX_BINS)
 ) noexcept nogil:
-    """Set `changes` to the differences between splits in the number of covering eras.
+    """Set `changes` to how many more eras may cover each split than the split before.
 
     An era covers the splits between its lowest and its highest code.
     """
@@ -293,8 +293,8 @@ cdef inline void prune_column(
     int n_left,             # eras not yet added
     double min_key, lane_column * column,  # IN and OUT
 ) noexcept nogil:
-    """Drop the splits that can no longer reach `min_key` or cover enough eras. Keep
-    them if they are fewer than a quarter, or if other splits of their bundle can win.
+    """Drop the splits that can no longer reach `min_key` or cover enough eras. Keep all
+    if these are fewer than a quarter, or if the column is a bundle and one can win.
     """
     cdef:
         double * sums = sums_of_column(splits, column)

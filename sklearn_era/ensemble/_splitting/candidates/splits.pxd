@@ -47,7 +47,7 @@ cdef struct feature_bins:
 
 
 cdef inline int lanes_for(int n_splits) noexcept nogil:
-    """Return the number of lanes for splits and for all rows, in whole registers."""
+    """Return how many lanes, in whole registers, hold the splits and all rows."""
     return (n_splits // LANES + 1) * LANES
 
 

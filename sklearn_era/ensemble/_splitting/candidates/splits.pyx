@@ -124,7 +124,7 @@ cdef class CandidateSplits:
         return mask
 
     cdef code_rows(self):
-        """Copy the codes of all rows, row by row, unless the bundles have copies."""
+        """Copy the codes of all rows, row by row, unless they are copied already."""
         cdef:
             Py_ssize_t n = self.tree.n_samples
             Py_ssize_t n_columns = (self.n_features // COLUMNS + 1) * COLUMNS
@@ -154,7 +154,7 @@ cdef class CandidateSplits:
             self.kept = np.empty(max(size, 1))
 
     cdef ask_criterion(self, const criterion_struct * criterion):
-        """Set the keys that rank the listed splits, by the criterion in Python."""
+        """Let the criterion in Python compute the keys of listed splits; store them."""
         cdef:
             const lane_column * column
             const double [:, ::1] keys

@@ -165,7 +165,9 @@ cdef inline bint add_directions(
     long long * cells,         # scratch
     double * sums,             # IN and OUT, (2, n_lanes)
 ) noexcept nogil:
-    """Add an era's directions to `sums`; return False if any direction is in doubt."""
+    """Add an era's directions to `sums`, unless one may be wrong by rounding: then
+    return False.
+    """
     cdef:
         const unsigned int * rows = visit.packed.indices
         const long long * contrasts = (
@@ -201,8 +203,8 @@ cdef inline bint add_masked_directions(
     const era_visit * visit, const lane_column * column, const row_block * blocks,
     int n_eras, double * sums,  # IN and OUT, (2, n_lanes)
 ) noexcept nogil:
-    """Add the directions of eras to each split, by masks of the codes that go left;
-    return False if any direction is in doubt.
+    """Add the directions of eras to each split, by masks of the codes that go left,
+    unless a direction may be wrong by rounding: then return False.
     """
     cdef:
         long long[3 * MAX_SPLIT_LANES] totals

@@ -23,7 +23,7 @@ cdef inline double find_gains(
     int n_codes, const bin_order * order, signed char monotonic_cst,
     const tree_data * tree, const node_struct * node, order_sides * sides,  # OUT
 ) noexcept nogil:
-    """Set the left side and the gain of each split; return the largest gain."""
+    """Set the left side's sums and the gain of each split; return the largest gain."""
     cdef pooled_node pooled = node.pooled
     set_sides(tree, node, node.bins + first_bin, n_codes, order, sides)
     if monotonic_cst != NO_CST:
@@ -39,7 +39,9 @@ cdef inline void set_sides(
     const long long * bins,         # of the feature, plane after plane
     int n_codes, const bin_order * order, order_sides * sides,  # OUT
 ) noexcept nogil:
-    """Set the left side after each move of a bin, if enough rows are on each side."""
+    """Set the sums on the left side after each move of a bin, for the splits that leave
+    enough rows on both sides.
+    """
     cdef:
         long long[MAX_PLANES * MAX_BINS] sums
         long long[MAX_BINS] moves
@@ -80,7 +82,7 @@ cdef inline void sum_distinct(
     order_sides * sides,            # OUT: places
     long long * sums,               # OUT, of these
 ) noexcept nogil:
-    """Set the left side after each move of a bin with rows; skip empty bins."""
+    """Set the sums on the left after each move of a bin with rows; skip empty bins."""
     cdef:
         const X_BINNED_DTYPE_C * codes = order.codes
         X_BINNED_DTYPE_C * places = sides.places

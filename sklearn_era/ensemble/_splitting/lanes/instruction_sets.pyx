@@ -1,4 +1,4 @@
-"""Instruction sets that the loops over lanes are compiled for, and the choice of one.
+"""Choose one of the instruction sets that the loops over lanes are compiled for.
 
 No operation is contracted or reordered, so results are the same, to the last bit.
 """
@@ -26,8 +26,9 @@ def available_levels():
 
 
 def lane_module(name=f"{__package__}.kernels"):
-    """Return the best compiled module `name`, or the module of the level in environment
-    variable SKLEARN_ERA_X86_LEVEL; ValueError if this level is unavailable.
+    """Return the best compiled module `name` or, if the environment variable
+    SKLEARN_ERA_X86_LEVEL is set, the module of this level. Raise ValueError if the
+    level is unavailable.
     """
     levels = available_levels()
     level = os.environ.get("SKLEARN_ERA_X86_LEVEL", levels[0])

@@ -1,4 +1,4 @@
-"""Gains, and comparisons of eras, for many candidates at once, one in each lane.
+"""Compute gains and compare eras, for many candidates at once, one in each lane.
 
 The module is compiled anew for each of the `instruction_sets`; all results agree.
 """

@@ -86,8 +86,8 @@ cdef inline int find_eras(
 cdef inline void start_order(
     small_eras * eras, const unsigned int * keys, int n_rows
 ) noexcept nogil:
-    """Put all rows on the right side, and sum them up from the far end: differences
-    from a total would leave rounding errors on a side without weight.
+    """Put all rows on the right side, and sum them up from the far end, because
+    differences from a total would leave rounding errors on a side without weight.
     """
     cdef:
         present_era * era

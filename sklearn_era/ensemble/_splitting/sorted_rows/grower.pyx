@@ -1,4 +1,4 @@
-"""The subtrees of a tree's small nodes, grown without Python.
+"""Grow the subtrees of a tree's small nodes without Python.
 
 In a tree grown to full depth most nodes are small, too small for a histogram of 255
 bins per feature. So small nodes are split here: rows are sorted by each feature once,
@@ -45,7 +45,8 @@ cdef class SubtreeGrower:
     """Grows the subtrees of a tree's small nodes.
 
     `splitter` has the tree's data and limits, by scikit-learn's names. Each node draws
-    `max_features` features, by `seed`. A small node has at most `max_rows` rows.
+    `max_features` features; `seed` starts the random numbers. A small node has at most
+    `max_rows` rows.
     `era_splitter` is the splitter of the tree, already started; None ranks by gain. All
     penalties are below 1: forests drop columns with a higher penalty.
     """
@@ -147,7 +148,7 @@ cdef class SubtreeGrower:
         self.eras.of_node.impurities = self.eras.impurities
 
     def grow(self, root):
-        """Add a scikit-learn grower's node and all nodes below, in the same order."""
+        """Add a node of scikit-learn's grower, and all nodes below it, in its order."""
         cdef:
             list waiting = [(root, -1, False)]
             tree_node node
@@ -344,7 +345,9 @@ cdef bint scan_features(
     const criterion_struct * criterion,   # NULL: scikit-learn's gain
     double unit_of_penalties, feature_split * split,  # OUT
 ) noexcept nogil:
-    """Set `split` to the best split on the features that vary and are drawn."""
+    """Set `split` to the best split by the features that vary and are drawn; return
+    whether there is one.
+    """
     cdef:
         sorted_feature * feature
         int i

@@ -76,7 +76,7 @@ cdef inline bint scan_order(
     int n_missing,               # missing values, which move first
     feature_split * best,        # IN and OUT
 ) noexcept nogil:
-    """Rank a split after each distinct code in `keys`; return whether one is `best`."""
+    """Rank the split after each distinct code; return whether one replaced `best`."""
     cdef:
         const tree_data * tree = context.tree
         const pooled_node * node = &context.node.pooled
