@@ -197,9 +197,8 @@ def with_zone(values: Any) -> Any:
     """
     dtype = getattr(values, "dtype", getattr(values, "type", None))
     if getattr(dtype, "time_zone", None) or getattr(dtype, "tz", None):
-        return getattr(
-            values, "to_pylist", getattr(values, "to_list", lambda: values)
-        )()
+        read = getattr(values, "to_pylist", getattr(values, "to_list", None))
+        return values if read is None else read()
     return values
 
 
