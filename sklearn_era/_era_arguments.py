@@ -99,8 +99,9 @@ def refuse_places(
 
 
 def _values_of(model: Any, path: str = "") -> Iterator[tuple[str, Any]]:
-    """Yield the name and value of each parameter of a model, and of the models and
-    grids among these values. Skip frozen models, and models that get only some columns.
+    """Yield the name and value of each parameter of a model and, recursively, of each
+    model and grid among the values. Skip frozen models, and models that are fitted to
+    some of the columns.
     """
     is_known = isinstance(model, type | FrozenEstimator)
     if is_known or not hasattr(model, "get_params"):

@@ -47,8 +47,8 @@ _FORMS = {
 
 def horizons(known: Labels, labels: Labels, default: int = 1) -> NDArray[np.intp]:
     """Return, for each label, by how many eras it follows the last known era; return
-    `default` if the known eras are not evenly spaced. Raise ValueError for a label
-    whose possible meanings give different numbers of eras.
+    `default` if the known eras are not evenly spaced. Raise ValueError if labels can be
+    read in two ways, such as months and weeks, which give different numbers of eras.
     """
     found = {}
     for name, series in readings_of(known, labels).items():

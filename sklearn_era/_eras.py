@@ -296,7 +296,7 @@ def check_order(
     eras: EncodedEras, era_order: EraOrder, what: str, instead: str,
     remedy: str = _ORDER_OR_GROUPS,
 ) -> None:  # fmt: skip
-    """Raise ValueError if eras do not follow each other in time, which `what` needs."""
+    """Raise ValueError, with the text that `what` needs an order, if eras have none."""
     if not are_ordered(eras, era_order, what, remedy):
         raise ValueError(
             f"{what} needs eras that follow each other, and with era_order="

@@ -1,4 +1,4 @@
-"""What PyInstaller collects for this package: its entry point, ``hook-sklearn_era``."""
+"""Make PyInstaller collect the files of this package, by ``hook-sklearn_era``."""
 
 from pathlib import Path
 

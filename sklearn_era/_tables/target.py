@@ -23,8 +23,9 @@ def check_y(y: ArrayLike, estimator: BaseEstimator) -> Any:
 
 
 def check_values(y: Any, *, are_numbers: bool, name: str = "y") -> None:
-    """Raise ValueError for masked values, for missing values among classes or objects
-    and, if `are_numbers`, for dates and text. scikit-learn checks NaN among floats.
+    """Raise ValueError if the target has masked values, if labels of classes or values
+    of dtype object are missing, or, if `are_numbers`, if it holds dates or text. NaN in
+    a target of floats is left to scikit-learn's own check.
     """
     check_mask(y, name)
     dtype = getattr(y, "dtype", None)

@@ -210,8 +210,8 @@ def _check_new(
 def _with_new_eras(
     model: BaseEstimator, before: LeftOut, new: Rows, groups: ArrayLike | None
 ) -> LeftOut:
-    """Return `before`, the rows left out so far, with the rows of new eras appended.
-    The members, which have not seen the new eras, predict these rows.
+    """Append the rows of new eras to `before`, the rows so far that members predicted
+    without a fit to them. The members, which have not seen the new eras, predict these.
     """
     X, y, eras, weights, encoded = new
     n_eras = np.unique(before.codes).size

@@ -59,9 +59,9 @@ _SCORERS_OF_LOSSES = {
 
 
 def find_scorers(name: str | None, y: NDArray[Any], is_classes: bool) -> dict[str, Any]:
-    """Return a dict of the scorer that --scoring names, by the name to print; {} if
-    `name` is None. Raise InputError if there is no such scorer, or if the scorer cannot
-    score a constant prediction of the target `y`.
+    """Return {printed name: scorer} for `name`, the value of --scoring, or {} if `name`
+    is None. Raise InputError if there is no such scorer, or if the scorer cannot score
+    a constant prediction of the target `y`.
     """
     if name is None:
         return {}

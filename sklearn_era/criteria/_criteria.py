@@ -25,7 +25,9 @@ class KernelTraits(NamedTuple):
 
 
 class SplitCriterion(ParameterObject):
-    """The base of criteria: parameters, and properties of the key that ranks splits."""
+    """The base class of criteria. A criterion has parameters, and properties of the key
+    by which it ranks splits.
+    """
 
     name: ClassVar[str]  # the string that stands for it
     traits: ClassVar[KernelTraits] = KernelTraits()

@@ -40,8 +40,8 @@ class ValueWriter:
         self._n_arrays = 0
 
     def encode(self, value: Any) -> Any:
-        """Return a value in the form of JSON, and write its arrays; raise TypeError for
-        a type that files cannot hold.
+        """Return a value in a form that JSON has, and write the arrays in it to the
+        model file. Raise TypeError for a type that model files cannot hold.
         """
         kind = type(value)
         if value is None or kind in (bool, int, str):

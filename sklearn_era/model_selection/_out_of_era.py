@@ -117,7 +117,9 @@ def fit_arguments(
 
 
 def with_order(estimator: BaseEstimator, era_order: EraOrder) -> Any:
-    """Return a copy in which `era_order` replaces values that are "auto" or a pair."""
+    """Return a copy of an estimator in which all parameters `era_order` (its own and
+    those of models in it) are set that are "auto" or have a value for each column.
+    """
     known = clone(estimator)
     names = [
         name

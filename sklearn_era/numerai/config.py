@@ -123,7 +123,9 @@ class TrainSection(Section):
         return self
 
     def table_of(self, message: object) -> str:
-        """Return the name of the table that sets the parameter named in a message."""
+        """Return the name of numerai.toml's table that sets the parameter which the
+        message of an error names.
+        """
         named = [x for x in re.findall(r"\w+", str(message)) if x in self._tables]
         return self._tables[named[0]] if named else "[train.parameters]"
 
@@ -135,9 +137,9 @@ class PredictSection(Section):
     neutralize_feature_set: str = ""
 
     def neutralizers(self, own: list[str], of: Callable[[str], list[str]]) -> list[str]:
-        """Return the columns to neutralize by: those of the configured feature set, by
-        the function `of`, or `own`, the features of the fits, if no set is configured;
-        [] if the proportion is 0.
+        """Return the columns to neutralize by. If a feature set is configured, these
+        are its columns, which the function `of` returns; otherwise they are `own`, the
+        features of the fits. Return [] if the proportion is 0.
         """
         if self.neutralize_proportion and self.neutralize_feature_set:
             return of(self.neutralize_feature_set)

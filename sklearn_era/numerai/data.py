@@ -204,8 +204,9 @@ class EraFile:
         self, features: Sequence[str], runs: Sequence[EraRun]
     ) -> Iterator[NDArray[Any]]:
         """Yield for each era an array of shape (n_rows_of_era, n_features) in Fortran
-        order. Its dtype is the features' common one, such as int8 if all have it, or
-        float64 if a feature has missing values (NaN). `runs` must be in file order.
+        order. The dtype is the common dtype of the features: int8, for example, if all
+        features are int8, or float64 if a feature has missing values (NaN). `runs`, the
+        ranges of rows of the eras, must be in file order.
         """
         names, columns = list(features), self.columns
         self.check_numeric(names)

@@ -131,8 +131,9 @@ class Record(BaseModel):
 
     @classmethod
     def read(cls, path: Path, *, advice: str) -> Self | None:
-        """Return the record in a file, or None if there is no file. Raise DataError for
-        a file that is unreadable, damaged (`advice` ends its message) or too new.
+        """Return the record in a file, or None if there is no file. Raise DataError if
+        the file is unreadable, is damaged, or was written by a newer version. For a
+        damaged file, the error's message ends with `advice`.
         """
         try:
             record = cls.model_validate_json(path.read_bytes())

@@ -14,7 +14,9 @@ from ._refinements import newton_step
 def quality_scales(
     quality: str, m: float, positive: float, negative: float
 ) -> tuple[bool, float, float]:
-    """Return the arguments of `RefinementCounter.start_round` that define `quality`."""
+    """Return the last three arguments of `RefinementCounter.start_round`, with which it
+    ranks refinements of rules by the measure `quality`.
+    """
     if quality == "youden":
         return True, positive, negative
     if quality == "laplace":

@@ -1,4 +1,6 @@
-"""Check X, predict by fitted rules, and measure the rules' rates on any rows."""
+"""Check X, predict by fitted rules, and measure the share of positive rows that each
+rule covers, and of negative ones, among any rows.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

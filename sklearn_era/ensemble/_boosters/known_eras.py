@@ -90,7 +90,9 @@ def read_for_fit(
 
 
 def read_as_fitted(estimator: BaseEstimator, eras: Eras, X: Table) -> EncodedEras:
-    """Return encoded eras, read as in the fit: from one or two columns of labels."""
+    """Encode the labels of eras as the fit did: of one column, or of two columns if the
+    fit had times and groups.
+    """
     if "_pair" in vars(estimator):
         return read_again(estimator, eras, X)[1]
     return read_eras(eras, X, estimator._era_labels)
