@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, clone, is_classifier
 from sklearn.utils import _safe_indexing
 
+from .._scikit_learn import check_categorical_features
 from .._tables import columns as tables
 from .._tables.checks import is_data_frame
 from ..preprocessing import EraTargetEncoder
@@ -92,8 +93,10 @@ def columns_of(
         isinstance(x, str) and x not in {PLAIN, *PEERS} for x in members
     )
     has_categories = given is not None and np.size(given) > 0
-    if from_dtype:
-        has_categories = is_frame and any(map(tables.holds_text, native.dtypes))
+    if from_dtype:  # as boosters: numbers of dtype object are no categories
+        mask = check_categorical_features(native, "from_dtype") if is_frame else None
+        has_categories = mask is not None and bool(mask.any())
+        given = np.flatnonzero(mask).tolist() if has_categories else given
     if limits_of(plain) or not (wanted and takes_encoded and has_categories):
         return plain, columns
     n_classes, kind = 0, "continuous"

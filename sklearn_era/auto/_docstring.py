@@ -51,7 +51,7 @@ DOC = """The average of models for {task}, weighted by their losses in eras left
         with a warning, beginning with the last one. The plain model and one other
         member (with effects of groups if ``group="known"``) are fitted in all cases.
     random_state : int, RandomState instance or None, default=None
-        Seed of the plain model if `estimator` is None.
+        Seed of the plain model, and of members like it, if `estimator` has none.
     verbose : int, default=0
         1 prints a line per member, and the time left, with a bar if rich is installed
         and the output is a terminal; 2 also prints lines of :class:`joblib.Parallel`.

@@ -341,7 +341,9 @@ class _AutoEra(TakesInEras, PredictsByEra, BaseEstimator):
                 "Pass other models as members, and put what prepares columns before "
                 f"{type(self).__name__} in a pipeline."
             )
-        return self.estimator
+        if self.random_state is None or self.estimator.random_state is not None:
+            return self.estimator
+        return clone(self.estimator).set_params(random_state=self.random_state)
 
     predict = prediction("predict", "targets or classes, by the average")
 

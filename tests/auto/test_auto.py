@@ -812,6 +812,17 @@ def test_targets_beyond_single_precision_are_refused(loss, size):
         model.fit(X, np.where(y > 0.5, np.inf, y), eras=ERAS)
 
 
+def test_a_seed_is_that_of_a_plain_model_without_one():
+    drawn = Regressor(**SMALL | {"random_state": None}, max_features=0.5)
+    models = [
+        AutoEraRegressor(plain, members=["leaves_4"], random_state=seed)
+        for plain, seed in ((drawn, 3), (clone(drawn).set_params(random_state=3), 5))
+    ]
+    one, other = (model.fit(X, Y, eras=ERAS).predict(X) for model in models)
+    np.testing.assert_array_equal(one, other)
+    assert drawn.random_state is None
+
+
 def test_members_that_use_eras_have_no_folds_of_rows():
     for params in ({"era_effects": "intercept"}, {"split_criterion": "era"}):
         assert uses_eras("mine", Regressor(**params))
@@ -1010,10 +1021,13 @@ def test_text_among_numbers_is_refused_as_by_a_booster(library, encode, values):
             fit(table, Y)
 
 
-def test_text_that_is_numbers_is_numbers():
-    column = np.resize(np.array([1.5, "2.5", 3], dtype=object), Y.size)
+@pytest.mark.parametrize("values", [[1.5, "2.5", 3], [1.5, None, 3.0]])
+@pytest.mark.parametrize("encode", ["auto", True])
+def test_objects_that_are_numbers_are_numbers(values, encode):
+    column = np.resize(np.array(values, dtype=object), Y.size)
     table = pd.DataFrame({"a": X[:, 0], "b": column})
-    model = auto(["leaves_4"]).fit(table, Y, eras=ERAS)
+    model = auto(["leaves_4", "linear"], encode_categories=encode)
+    model.fit(table, Y, eras=ERAS)
     expected = clone(model).fit(table.astype(float), Y, eras=ERAS)
     found = model.predict(table)
     np.testing.assert_allclose(found, expected.predict(table.astype(float)))
