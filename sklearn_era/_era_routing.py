@@ -126,6 +126,15 @@ def of_all_classes(p: NDArray[Any], known: Any, classes: Any) -> NDArray[np.floa
     return found
 
 
+def question_of(model: BaseEstimator) -> dict[str, Any]:
+    """Return the `group` and the `horizon` that a model is for: those of the `EraSplit`
+    that is its `cv`, or else its own; None for those that it lacks.
+    """
+    cv = getattr(model, "cv", None)
+    asked: Any = cv if hasattr(cv, "question") else model
+    return {name: getattr(asked, name, None) for name in ("group", "horizon")}
+
+
 def take_fitted_columns(
     model: BaseEstimator, X: Table, eras: Eras | None
 ) -> tuple[Any, Any]:
@@ -136,7 +145,7 @@ def take_fitted_columns(
     """
     pair = vars(model).get("_pair")
     if eras is None:
-        is_of_known = pair is not None and getattr(model, "group", None) == "known"
+        is_of_known = pair is not None and question_of(model)["group"] == "known"
         name = era_columns_in(model, X, is_known=is_of_known)
         if name is not None and (is_of_known or prepares_by_era(model)):
             eras = name
@@ -157,7 +166,7 @@ def take_eras_to_predict(model: Any, X: Any, eras: Any) -> tuple[Any, Any]:
     is_read = isinstance(eras, EraColumns)
     X, eras = take_fitted_columns(model, X, eras)
     if isinstance(eras, EraColumns) and not is_read:
-        warn_of_new_groups(model, eras, getattr(model, "group", None))
+        warn_of_new_groups(model, eras, question_of(model)["group"])
     return X, eras
 
 

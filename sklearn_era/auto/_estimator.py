@@ -19,7 +19,7 @@ from sklearn.utils.validation import validate_data
 from .._era_arguments import eras_by_name
 from .._era_axes import keep_pair, known_order, read_again
 from .._era_labels import find
-from .._era_routing import PredictsByEra, ask, prepares_by_era, score
+from .._era_routing import PredictsByEra, ask, prepares_by_era, question_of, score
 from .._eras import EncodedEras, read_eras
 from .._fit_attributes import restores_on_failure
 from .._label_columns import EraColumns
@@ -168,6 +168,7 @@ class _AutoEra(TakesInEras, PredictsByEra, BaseEstimator):
             plain, self.members, rows, are_ordered, self.encode_categories
         )
         by_eras, n_jobs = not isinstance(self.cv, KFold), self.n_jobs
+        asked = question_of(self)
         start = partial(
             Search, rows=rows, columns=columns, loss=loss, deadline=deadline,
             n_jobs=n_jobs, progress=progress,
@@ -176,11 +177,11 @@ class _AutoEra(TakesInEras, PredictsByEra, BaseEstimator):
             folds = self._split(every, kept, are_ordered)
             members = make_members(
                 plain, self.members, loss, y.size, encoded.labels.size, are_ordered,
-                steps_of(self.horizon, encoded.labels),
+                steps_of(asked["horizon"], encoded.labels) if are_ordered else 1,
             )  # fmt: skip
             made, order = members, known_order(encoded, are_ordered)
             members = {x: with_order(model, order) for x, model in made.items()}
-            if deadline is not None and self.group == "known":  # effects first
+            if deadline is not None and asked["group"] == "known":  # effects first
                 members = dict(sorted(members.items(), key=lambda x: x[0] not in FIRST))
             search = start(members, folds=folds, by_eras=by_eras).run()
         of_eras = of_rows = search.left_out()

@@ -16,7 +16,7 @@ from sklearn.utils.validation import (
 )
 
 from .._era_labels import as_objects, find, join, label_texts, ranks
-from .._era_routing import take_fitted_columns
+from .._era_routing import question_of, take_fitted_columns
 from .._fit_attributes import restores_on_failure
 from .._scikit_learn import check_sample_weight, names_checked_once
 from .._tables.checks import check_table
@@ -113,13 +113,14 @@ def _update_average(
     new = every._replace(sample_weight=weights[kept]).take(rows)
     _check_new(model, given, labels[is_new], every.y)
     before, asked, groups = LeftOut(**model._left_out), new, None
+    group = question_of(model)["group"]
     if encoded.groups is not None:
         found, known_groups = encoded.groups.labels, model._known_groups
         n_known = known_groups.size
         known_groups = join(known_groups, found[find(known_groups, found) < 0])
         groups = find(known_groups, found)[encoded.groups.codes[rows]]
         # Others have another loss than the groups that the model is for.
-        own = np.flatnonzero((groups < n_known) == (model.group == "known"))
+        own = np.flatnonzero((groups < n_known) == (group == "known"))
         asked, groups = new.take(own), groups[own]
     after, tells = before, asked.sample_weight.any()
     if tells:
@@ -151,8 +152,8 @@ def _update_average(
         model.weights_ = model.weights_ | dict(new_weights)
     else:
         warn_user(
-            f"No row of the {len(entry['eras'])} new era(s) is of a {model.group} "
-            f"group, which the model is for (group={model.group!r}): their loss is "
+            f"No row of the {len(entry['eras'])} new era(s) is of a {group} "
+            f"group, which the model is for (group={group!r}): their loss is "
             "unknown, NaN in update_log_, and weights stay as they are."
         )
     entry["weights"] = {name: w for name, w in model.weights_.items() if w > 0}

@@ -17,7 +17,7 @@ from sklearn.utils._param_validation import HasMethods, StrOptions
 
 from .._era_arguments import eras_by_name
 from .._era_axes import keep_pair, known_order
-from .._era_routing import PredictsByEra, ask
+from .._era_routing import PredictsByEra, ask, question_of
 from .._fit_attributes import restores_on_failure
 from .._parameter_object import parameter, with_parameters
 from .._progress import Progress
@@ -129,8 +129,10 @@ class OutOfEra(PredictsByEra, MetaEstimatorMixin, BaseEstimator):
         model = out_of_era.with_order(self.estimator, order)
         # A model that asks the same question is asked it, unless it has one of its own.
         own = model.get_params(deep=False)
-        same = [x for x in asked if x in own and own[x] == _ASKED[x]]
-        model.set_params(**{x: asked[x] for x in same})
+        if isinstance(own.get("cv"), Integral | None):  # else by its splitter
+            same = [x for x in asked if x in own and own[x] == _ASKED[x]]
+            question = question_of(self)
+            model.set_params(**{x: question[x] for x in same})
         given = None if sample_weight is None else weights
         params = out_of_era.fit_arguments(model, eras, given)
         once = out_of_era.folds_warned_once(self.n_jobs)

@@ -7,7 +7,7 @@ import numpy as np
 from sklearn.metrics import get_scorer
 
 from sklearn_era._era_labels import label_texts
-from sklearn_era._era_routing import known_labels
+from sklearn_era._era_routing import known_labels, question_of
 from sklearn_era.cli import _ui
 from sklearn_era.cli._scores import LEAST_ERAS, describe_average, promise, range_of
 from sklearn_era.model_files._estimators import first_booster, inner_models
@@ -93,6 +93,6 @@ def _describe_scores(model: Any) -> Iterator[str]:
         if of_all is not None:
             known = model
             ends = range_of(model._default_scorer() or get_scorer(model.scoring))
-        horizon, labels = getattr(model, "horizon", 1), model.era_labels_
+        horizon, labels = question_of(model)["horizon"] or 1, model.era_labels_
         told = promise(known, horizon, labels, form=".4g", ends=ends)
         yield f"  {told}"

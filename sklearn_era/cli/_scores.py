@@ -22,6 +22,7 @@ from sklearn_era._era_axes import TIME_FIRST, read_known
 from sklearn_era._era_routing import (
     eras_for_prediction,
     known_labels,
+    question_of,
     with_answers,
     with_eras,
 )
@@ -171,8 +172,9 @@ def describe_average(model: Any, *, forecasts: bool) -> Iterator[str]:
         text += ", no more than its error: the plain model is kept"
     yield f"  loss of the average: {text}"
     if forecasts and model.era_labels_.size >= LEAST_ERAS:
+        horizon = question_of(model)["horizon"]
         options: Any = {"form": ".4g", "ends": OF_LOSSES, "sign": -1}
-        told = promise(model, model.horizon, model._known_eras, **options)
+        told = promise(model, horizon, model._known_eras, **options)
         yield f"  its loss {told}"
 
 

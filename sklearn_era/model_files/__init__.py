@@ -19,6 +19,7 @@ from sklearn.utils.validation import check_is_fitted
 
 import sklearn_era
 
+from .._era_routing import question_of
 from .._files import printable, whole_file
 from .._typing import Estimator
 from ..ensemble._hist_gradient_boosting import RELEASES
@@ -299,7 +300,7 @@ def _read_json(archive: zipfile.ZipFile, name: str) -> Any:
 
 
 def _describe(estimator: Any, **given: Any) -> ModelMetadata:
-    question = {x: getattr(estimator, x, None) for x in ("group", "horizon")}
+    question = question_of(estimator)
     effects: Any = getattr(estimator, "era_effects", None)
     if getattr(effects, "_estimates", False):
         question["horizon"] = effects.horizon

@@ -97,7 +97,8 @@ class EraSearchCV(PredictsByEra, SearchByEra):
         The number of folds of whole eras, 5 for None. If eras are ordered, folds test
         blocks of the last half of eras (:class:`EraWalkForwardSplit`); if not, each
         fold tests some of the eras (:class:`~sklearn.model_selection.GroupKFold`). A
-        splitter gets the eras as `groups`, unless `groups` are passed to `fit`.
+        splitter gets the eras as `groups`, unless `groups` are passed to `fit`. The
+        model is for the `horizon` and the `group` of an :class:`EraSplit`.
     verbose, pre_dispatch, error_score, return_train_score :
         As in :class:`~sklearn.model_selection.GridSearchCV`, but ``verbose=1`` prints
         lines and the time left (in a bar, with rich on a terminal). A candidate whose

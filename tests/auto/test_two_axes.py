@@ -1,5 +1,7 @@
 """Averages, searches and intervals for new or known groups, so much later."""
 
+from functools import partial
+
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -9,6 +11,7 @@ from sklearn.base import clone
 from sklearn.linear_model import LinearRegression, Ridge
 
 from sklearn_era._era_axes import read_known
+from sklearn_era._era_routing import question_of
 from sklearn_era.auto import AutoEraClassifier, AutoEraRegressor
 from sklearn_era.auto._weights import LeftOut, equal_eras, error_of_mean
 from sklearn_era.calibration import EraConformalClassifier, EraConformalRegressor
@@ -141,6 +144,34 @@ def test_models_of_known_groups_read_the_columns_that_the_fit_named(group):
             assert not np.allclose(asked, rest)
         else:
             assert_allclose(asked, rest)
+
+
+@pytest.mark.filterwarnings("ignore:The loss in")
+@pytest.mark.parametrize("make", [
+    partial(AutoEraRegressor, PLAIN, members=["level"]),
+    partial(EraSearchCV, LEVELS, {"max_leaf_nodes": [4]}),
+    partial(EraConformalRegressor, LEVELS),
+    partial(EraConformalRegressor, AutoEraRegressor(PLAIN, members=["level"])),
+])  # fmt: skip
+def test_a_splitter_asks_for_groups_and_horizon_as_parameters_do(make, tmp_path):
+    frame = pd.DataFrame(X).add_prefix("x").assign(week=ERAS.week, shop=ERAS.shop)
+    names, old = ["week", "shop"], week < 15
+    model = make(cv=EraSplit(2, 1, group="known", horizon=2, test_size=2))
+    model.fit(frame[old], y[old], eras=names)
+    told = model.predict(frame, eras=names)
+    assert_allclose(model.predict(frame), told)
+    with pytest.warns(UserWarning, match="group.s. that the fit has not seen"):
+        model.predict(frame.assign(shop="new"), eras=names)
+    metadata = save_model(model, tmp_path / "m.era")
+    assert (metadata.group, metadata.horizon) == ("known", 2)
+    assert_allclose(load_model(tmp_path / "m.era")[0].predict(frame), told)
+    average = getattr(model, "estimator_", model)
+    if isinstance(average, AutoEraRegressor):
+        assert question_of(average) == {"group": "known", "horizon": 2}
+        assert average.members_["level"].era_effects.horizon == 2
+        rows = frame[~old].drop(columns=names)
+        average.update(rows, y[~old], eras=ERAS[~old])
+        assert np.isfinite(average.update_log_[-1]["loss"])
 
 
 def test_both_axes_are_better_than_either_for_known_shops():
