@@ -35,7 +35,7 @@ from ..ensemble._parameters import check_class_weight
 from ..model_selection import EraSearchCV, _out_of_era
 from ..model_selection._out_of_era import with_order
 from ..model_selection._search_scores import prediction
-from ..model_selection._times_and_groups import steps_of
+from ..model_selection._times_and_groups import in_time, steps_of
 from ._candidates import FIRST, PLAIN, make_members, uses_eras
 from ._categories import Columns, beside, columns_of, encode
 from ._docstring import DOC
@@ -174,7 +174,7 @@ class _AutoEra(TakesInEras, PredictsByEra, BaseEstimator):
             n_jobs=n_jobs, progress=progress,
         )  # fmt: skip
         with _out_of_era.folds_warned_once(n_jobs):
-            folds = self._split(every, kept, are_ordered)
+            folds = self._split(self.cv, every, kept, are_ordered)
             members = make_members(
                 plain, self.members, loss, y.size, encoded.labels.size, are_ordered,
                 steps_of(asked["horizon"], encoded.labels) if are_ordered else 1,
@@ -195,7 +195,7 @@ class _AutoEra(TakesInEras, PredictsByEra, BaseEstimator):
             )
         # With a gap or purge, targets of neighbouring eras overlap, and rows leak.
         if search.leaves_groups_out():  # later times alone tell more, if not of groups
-            later = self._split(every.of_times(), kept, are_ordered)
+            later = self._split(in_time(self.cv), every.of_times(), kept, are_ordered)
             names = promising(of_eras, loss)
             alike = {name: with_order(made[name], "ordered") for name in names}
             alone = rows.of_times()
@@ -224,11 +224,13 @@ class _AutoEra(TakesInEras, PredictsByEra, BaseEstimator):
         if encoded.groups is not None:
             self._known_groups = encoded.groups.labels
 
-    def _split(self, every: Rows, kept: NDArray[Any], are_ordered: bool) -> list[Any]:
+    def _split(
+        self, cv: Folds, every: Rows, kept: NDArray[Any], are_ordered: bool
+    ) -> list[Any]:
         """Return folds of the rows `kept`: pairs of arrays of indices into `kept`."""
         X, y, eras, _, encoded = every
         folds = _out_of_era.split_eras(
-            self.cv, X, y, encoded, are_ordered, "AutoEra", tests_half=True,
+            cv, X, y, encoded, are_ordered, "AutoEra", tests_half=True,
             groups=encoded.codes if are_ordered else eras, rows=kept,
             horizon=self.horizon, group=self.group,
         )  # fmt: skip

@@ -305,12 +305,14 @@ def split_eras(
 
 def groups_for(cv: Folds, eras: EncodedEras, groups: ArrayLike | None) -> Any:
     """Return the groups to pass to the splitter `cv`: `groups` or, for an `EraSplit`,
-    the labels of eras, which are several columns if eras have several.
+    the labels of eras, which are several columns if eras have several: times and groups
+    in the order that the splitter states.
     """
     if not isinstance(cv, EraSplit):
         return groups
     if eras.groups is not None:
-        return eras.decode(), eras.groups.decode()
+        axes = eras.decode(), eras.groups.decode()
+        return axes[::-1] if tuple(cv.era_order) == TIME_FIRST[::-1] else axes
     if eras.columns is not None:
         return dict(enumerate(eras.columns))
     if not isinstance(eras.labels[0], tuple):

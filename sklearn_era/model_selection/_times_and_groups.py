@@ -7,6 +7,7 @@ import math
 import re
 from bisect import bisect_right
 from collections.abc import Iterator
+from copy import copy
 from itertools import product
 from numbers import Integral
 from typing import Any, ClassVar
@@ -21,7 +22,7 @@ from .._era_calendar import instants_of
 from .._era_labels import Labels, keys_of
 from .._eras import EncodedEras
 from .._scikit_learn import refuse_bools
-from .._typing import Duration, EraOrder, Table
+from .._typing import Duration, EraOrder, Folds, Table
 
 _COUNT = Interval(Integral, 1, None, closed="left")
 _TIMES: Any = (str, datetime.timedelta, np.timedelta64)
@@ -331,6 +332,15 @@ class EraSplit(BaseCrossValidator):
             blocks.append((range(first, last + 1), range(start, stop)))
             stop = start
         return blocks[::-1]
+
+
+def in_time(cv: Folds) -> Any:
+    """Return a splitter of times alone: `cv`, or its copy that takes one column."""
+    if not isinstance(cv, EraSplit):
+        return cv
+    alone = copy(cv)
+    alone.era_order = "ordered"
+    return alone
 
 
 def steps_of(horizon: Any, labels: Labels, name: str = "horizon") -> int:

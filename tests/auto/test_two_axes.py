@@ -10,7 +10,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
 from sklearn.linear_model import LinearRegression, Ridge
 
-from sklearn_era._era_axes import read_known
+from sklearn_era._era_axes import TIME_FIRST, read_known
 from sklearn_era._era_routing import question_of
 from sklearn_era.auto import AutoEraClassifier, AutoEraRegressor
 from sklearn_era.auto._weights import LeftOut, equal_eras, error_of_mean
@@ -259,6 +259,25 @@ def test_classifiers_searches_and_intervals_take_both():
     fewer = EraConformalClassifier(AutoEraClassifier(members=[]), cv=2)
     fewer.fit(X, y > 0, eras=ERAS)
     assert fewer.predict_set(X, 0.6, eras=ERAS).any(axis=1).mean() > 0.5
+
+
+AVERAGE = partial(AutoEraRegressor, PLAIN, members=["linear"])
+
+
+@pytest.mark.parametrize("asked", [{"group": "known"}, {"n_group_folds": 2}])
+@pytest.mark.parametrize("make", [
+    AVERAGE, partial(EraSearchCV, LEVELS, {"max_leaf_nodes": [4]}),
+    lambda **given: EraConformalRegressor(AVERAGE(**given), **given),
+])  # fmt: skip
+def test_a_splitter_may_state_which_column_is_time(make, asked):
+    """Of two columns of numbers, in either order."""
+    found = []
+    for step, order in (1, TIME_FIRST), (-1, TIME_FIRST[::-1]):
+        cv = EraSplit(2, test_size=3, era_order=order, **asked)
+        model, eras = make(cv=cv, era_order=order), (week, 900 + shop)[::step]
+        found.append(model.fit(X, y, eras=eras).predict(X, eras=eras))
+        assert_array_equal(model.era_labels_, np.arange(10, N_WEEKS))
+    assert_array_equal(*found)
 
 
 @pytest.mark.parametrize(("model", "eras", "message"), [
