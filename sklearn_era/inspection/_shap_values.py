@@ -8,7 +8,8 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 from sklearn.utils import Bunch
 
-from .._era_columns import without_era_column
+from .._era_columns import era_columns_in, take_era_column, without_era_column
+from .._era_routing import take_eras_to_predict
 from .._eras import era_means, read_eras
 from .._typing import Eras
 from ._features import feature_names
@@ -131,7 +132,8 @@ def shap_values(model: BaseEstimator, X: Any, *, background: Any = None) -> Shap
         log-odds of a classifier; and for `EraForestClassifier` mean proportions, of the
         second class or of each class if there are more than two, before they are scaled
         to add up to 1. With `era_effects`, ``base_values`` holds the forecast of a new
-        era.
+        era or, where ``predict(X)`` reads times and groups from columns of X, the
+        intercepts of each row's own.
 
         `AutoEraClassifier`, and `AutoEraRegressor` with a log link, average the
         predictions of members after the link. Exact values of such an average are not
@@ -173,10 +175,14 @@ def shap_values(model: BaseEstimator, X: Any, *, background: Any = None) -> Shap
     >>> bool(np.allclose(sums, model.predict(X)))
     True
     """
-    X, background = (without_era_column(model, rows) for rows in (X, background))
-    values, base, data = explain(model, X, background)
-    base_values, names = np.tile(base, (len(values), 1)), None
-    if base.size == 1:
+    background = without_era_column(model, background)
+    if hasattr(model, "_group_labels"):  # a booster, which reads them in any case
+        X, eras = take_era_column(X, era_columns_in(model, X))
+    else:
+        X, eras = take_eras_to_predict(model, X, None)
+    values, base, data = explain(model, X, background, eras)
+    base_values, names = base + np.zeros((len(values), 1)), None
+    if base.shape[1] == 1:
         values, base_values = values[..., 0], base_values[:, 0]
     else:
         names = [str(label) for label in model.classes_]

@@ -19,14 +19,16 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from .._threads import openmp_threads
 from .._trees.traversal import column_of_feature
-from .._typing import Table
+from .._typing import Eras, Table
 from ..auto import AutoEraClassifier, AutoEraRegressor
 from ..auto._linear import LinearClassifier, LinearRegressor
 from ..ensemble import EraForestClassifier
+from ..ensemble._boosters.known_eras import in_eras
 from ..ensemble._splitting.lanes.instruction_sets import lane_module
 
 Array = NDArray[np.float64]
-Sums = tuple[Array, Array, Array]  # Shapley values, bases by output, rows
+# Shapley values, bases by row (or one for all rows) and output, rows
+Sums = tuple[Array, Array, Array]
 # A function of raw predictions, and its slopes in them, of shape (n, n, n_outputs).
 Response = Callable[[Array], tuple[Array, Array]]
 
@@ -35,13 +37,16 @@ Response = Callable[[Array], tuple[Array, Array]]
 _N_PANELS, _N_NODES, _TOLERANCE = (1, 4, 32, 256), 16, 1e-10
 
 
-def explain(model: BaseEstimator, X: Table, background: Table | None) -> Sums:
-    """Return the Shapley values of a model's raw predictions, the base value, and the
-    rows as numbers. Values of an average are on the scale of its link.
+def explain(
+    model: BaseEstimator, X: Table, background: Table | None, eras: Eras | None
+) -> Sums:
+    """Return the Shapley values of a model's raw predictions, the base values, and the
+    rows as numbers. Values of an average are on the scale of its link. Intercepts of
+    eras, if these are given, are parts of the bases.
     """
     if isinstance(model, BaseHistGradientBoosting):
         check_is_fitted(model)
-        return _of_trees(model, X, background)
+        return _in_eras(model, X, eras, _of_trees(model, X, background))
     if not isinstance(model, AutoEraClassifier | AutoEraRegressor):
         raise ValueError(
             "model must be a HistGradientBoostingRegressor or "
@@ -58,7 +63,10 @@ def explain(model: BaseEstimator, X: Table, background: Table | None) -> Sums:
         if not isinstance(member, BaseHistGradientBoosting):
             text = f"Member {name!r} of {type(model).__name__}"
             of_member = partial(_of_linear, text)
-        found = of_member(member, rows_of(name), others_of and others_of(name))
+        rows = rows_of(name)
+        found = of_member(member, rows, others_of and others_of(name))
+        if getattr(member, "era_effects", None) is not None:
+            found = _in_eras(member, rows, eras, found)
         parts.append(_of_sources(model, *found))
     responses = [_response_of(member) for member in model.members_.values()]
     weights = [model.weights_[name] for name in model.members_]
@@ -82,7 +90,7 @@ def _along_paths(
     average in the member's raw prediction, along the straight path from the members'
     bases to their raw predictions (Aumann and Shapley 1974).
     """
-    starts = [base[np.newaxis] for _, base, _ in parts]
+    starts = [base for _, base, _ in parts]
     steps = [values.sum(axis=1) for values, _, _ in parts]
     is_binary = is_classifier(model) and steps[0].shape[1] == 1
 
@@ -116,7 +124,7 @@ def _along_paths(
                     values = values + share * np.einsum("nfj,nkj->nfk", own, slope)
         if np.allclose(values.sum(axis=1), end - base, rtol=0, atol=_TOLERANCE):
             break
-    return values, base[0]
+    return values, base
 
 
 def _response_of(model: BaseEstimator) -> Response:
@@ -191,7 +199,14 @@ def _of_trees(model: BaseEstimator, X: Table, background: Table | None) -> Sums:
         base = base + model._baseline_prediction.ravel()
     else:
         base = model._raw_predict(background).mean(axis=0)
-    return values.transpose(2, 1, 0), base, data[:, np.argsort(columns)]
+    order = np.argsort(columns)
+    return values.transpose(2, 1, 0), base[np.newaxis], data[:, order]
+
+
+def _in_eras(model: Any, X: Table, eras: Eras | None, found: Sums) -> Sums:
+    """Return `Sums` whose bases include the intercepts of the rows' eras, if given."""
+    values, base, data = found
+    return values, base + getattr(in_eras(model, X, eras), "_steps_of_rows", 0.0), data
 
 
 def _of_linear(text: str, model: BaseEstimator, X: Any, background: Any) -> Sums:
@@ -241,4 +256,4 @@ def _of_linear(text: str, model: BaseEstimator, X: Any, background: Any) -> Sums
             "rows out, or explain members_ one by one."
         )
     mean = others.mean(axis=0)
-    return terms - mean, intercept + mean.sum(axis=0), data
+    return terms - mean, (intercept + mean.sum(axis=0))[np.newaxis], data

@@ -18,6 +18,7 @@ from helpers.data import make_data, make_mixed_frame
 from helpers.grids import on_grid
 from sklearn_era.auto import AutoEraClassifier, AutoEraRegressor
 from sklearn_era.auto._linear import LinearClassifier, LinearRegressor
+from sklearn_era.effects import Intercepts
 from sklearn_era.ensemble import EraForestClassifier, EraForestRegressor
 from sklearn_era.ensemble import HistGradientBoostingClassifier as Classifier
 from sklearn_era.ensemble import HistGradientBoostingRegressor as Regressor
@@ -300,6 +301,47 @@ def test_columns_are_those_of_the_fit():
     for other in (columns[["c", "b", "a"]], columns.assign(d=1.0)):
         with pytest.raises(ValueError, match="feature names should match"):
             shap_values(model, other[:3], background=columns)
+
+
+@pytest.mark.filterwarnings("ignore:X lacks the columns")
+@pytest.mark.parametrize("kind", ["real", "count", "multiclass", "average", "classes"])
+def test_bases_have_the_intercepts_that_predictions_read_from_columns(kind):
+    rng = np.random.default_rng(0)
+    week, shop = map(np.ravel, np.indices((12, 10)))
+    frame = pd.DataFrame(rng.normal(size=(120, 2)), columns=list("ab"))
+    z = frame.a + rng.normal(size=10)[shop] + rng.normal(size=12)[week] / 2
+    frame["week"], frame["shop"] = week, [f"s{i}" for i in shop]
+    names, effects = ["week", "shop"], {"era_effects": Intercepts("auto")}
+    y, booster = z, Regressor(max_iter=9, random_state=0)
+    if kind == "count":
+        y, booster = rng.poisson(np.exp(z / 2)), booster.set_params(loss="poisson")
+    elif kind in ("multiclass", "classes"):
+        y = np.digitize(z, [-0.5, 0.5] if kind == "multiclass" else [0.0])
+        booster = Classifier(max_iter=9, random_state=0)
+    if kind in ("average", "classes"):
+        make = AutoEraRegressor if kind == "average" else AutoEraClassifier
+        model = make(booster, members=[], cv=2, group="known").fit(frame, y, eras=names)
+        level, X = clone(booster).set_params(**effects), frame[["a", "b"]]
+        model.members_ = {"plain": clone(booster).fit(X, y)}
+        model.members_["level"] = level.fit(X, y, eras=frame[names])
+        model.weights_ = {"plain": 0.3, "level": 0.7}
+    else:
+        model = booster.set_params(**effects).fit(frame, y, eras=names)
+    bases = []
+    for X in (frame[::7], frame[::7].drop(columns=names)):
+        for background in (None, frame[:30]):
+            result = shap_values(model, X, background=background)
+            bases.append(result.base_values)
+            if kind == "classes":
+                expected = np.diff(np.log(model.predict_proba(X)))[:, 0]
+            elif kind == "multiclass":
+                expected = model.decision_function(X)
+            else:
+                predicted = model.predict(X)
+                expected = np.log(predicted) if kind == "count" else predicted
+            sums = result.values.sum(axis=1) + result.base_values
+            assert_allclose(sums, expected, atol=1e-9)
+    assert (bases[0] != bases[2]).all()
 
 
 def make_chain(n):

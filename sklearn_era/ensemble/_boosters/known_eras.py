@@ -105,6 +105,7 @@ def _predictor_of(estimator: BaseEstimator, X: Table, steps: Any) -> Any:
     copied = object.__new__(type(estimator))
     copied.__dict__.update(vars(estimator))
     copied.__dict__.pop("_group_labels", None)  # which X would be read for once more
+    copied._steps_of_rows = steps
     copied._raw_predict = lambda _: estimator._raw_predict(X) + steps
     copied._staged_raw_predict = lambda _: (
         raw + steps for raw in estimator._staged_raw_predict(X)
