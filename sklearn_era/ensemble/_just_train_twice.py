@@ -34,7 +34,7 @@ from sklearn.utils.validation import check_consistent_length, has_fit_parameter
 
 from .._era_arguments import eras_by_name
 from .._era_columns import take_era_column
-from .._era_routing import ask, prepares_by_era, routed
+from .._era_routing import ask, prepares_by_era, routed, score
 from .._eras import Array
 from .._fit_attributes import restores_on_failure
 from .._scikit_learn import check_sample_weight
@@ -124,6 +124,7 @@ class JustTrainTwice(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
 
     __metadata_request__predict: ClassVar = {"eras": True}
     __metadata_request__predict_proba: ClassVar = {"eras": True}
+    __metadata_request__score: ClassVar = {"eras": False}
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "estimator": [HasMethods(["fit", "predict"])],
         "identification_estimator": [HasMethods(["fit", "predict"]), None],
@@ -293,6 +294,8 @@ class JustTrainTwice(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
     decision_function = available_if(_has("decision_function"))(
         prediction("decision_function", "values whose signs or order are the classes")
     )
+
+    score = score
 
     def _ask(self, method: str, X: Table, eras: Eras | None) -> NDArray[Any]:
         return ask(self.estimator_, method, X, eras)

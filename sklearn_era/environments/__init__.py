@@ -68,8 +68,8 @@ def time_blocks(
     ------
     ValueError
         If there are fewer distinct times than blocks; if times are missing, booleans,
-        cannot be sorted, or are text of another form than numbers or dates; by time, also if
-        times are infinite or cannot be subtracted, or a block has no row.
+        cannot be sorted, or are text of another form than numbers or dates; by time,
+        also if times are infinite or cannot be subtracted, or a block has no row.
 
     Examples
     --------
