@@ -3,8 +3,10 @@
 import hashlib
 import math
 from numbers import Integral
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 
 from ..._eras import Array, EncodedEras, check_order, check_splittable
@@ -16,13 +18,16 @@ from .._warm_start import PreviousFit
 
 
 def describe_draws(
-    forest: BaseEstimator, n_samples: int, era_columns: list[EncodedEras]
-) -> str:
-    """Return a digest of everything that determines draws of rows, except the seed."""
+    forest: BaseEstimator, X_binned: NDArray[Any], y: Array,
+    era_columns: list[EncodedEras],
+) -> str:  # fmt: skip
+    """Return a digest of the rows, in their order, and of everything that determines
+    draws of them, except the seed.
+    """
     parameters = (forest.bootstrap, forest.max_samples, forest.random_segments)
-    digest = hashlib.sha256(repr((n_samples, parameters)).encode())
-    for eras in era_columns:
-        digest.update(eras.codes.tobytes())
+    digest = hashlib.sha256(repr((X_binned.shape, parameters)).encode())
+    for values in [*X_binned.T, y, *(eras.codes for eras in era_columns)]:
+        digest.update(np.ascontiguousarray(values).data)
     return digest.hexdigest()
 
 
