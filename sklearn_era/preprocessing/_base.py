@@ -40,7 +40,8 @@ REST = """era_labels_ : ndarray of shape (n_eras,)
     Statistics of the training are the means of its eras' by weights ``n / (n + k)``:
     empirical Bayes estimates if the variance between eras is 1 / k of that within them.
     `sample_weight` counts as repeated rows, in ``fit`` alone. Missing values are left
-    out, and stay missing."""
+    out, and stay missing. A column without values in the training has the era's own
+    statistics alone or, by ``unseen="train"``, is missing."""
 
 
 def read_or_one(eras: Eras | None, X: Any, n_rows: int) -> EncodedEras:
@@ -184,8 +185,11 @@ class EraTransformer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         return np.divide(n, n + self.smooth, out=np.zeros(np.shape(n)), where=n > 0)
 
     def _mixed(self, n: Array, own: Array, training: Array) -> Array:
-        """Return an era's own statistics, of n rows, mixed with training statistics."""
+        """Return an era's own statistics, of n rows, mixed with training statistics, or
+        alone where a column had no values in the training.
+        """
         shares = self._share(n)
+        training = np.where(np.isnan(training) & (shares > 0), own, training)
         return np.where(shares > 0, shares * own + (1 - shares) * training, training)
 
     def __sklearn_tags__(self) -> Any:

@@ -270,11 +270,23 @@ def test_data_frames_go_in_and_come_out(transformer, library):
 def test_columns_without_values_stay_so_and_constants_are_zero():
     table = X[:, :3] * [1, 0, np.nan] + [0, 0.1, 0]
     for transformer in TRANSFORMERS[:5]:
-        fitted = transformer.fit(table, eras=ERAS)
+        fitted = clone(transformer).set_params(unseen="train").fit(table, eras=ERAS)
         found = fitted.transform(np.nan_to_num(table), eras=ERAS)
         assert np.isnan(found[:, 2]).all()
         middle = 0.5 if transformer == TRANSFORMERS[0] else 0.0
         assert_allclose(found[:, 1], middle, rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize("transformer", TRANSFORMERS[:5], ids=repr)
+def test_columns_without_values_in_training_have_the_statistics_of_later_eras(
+    transformer,
+):
+    without = transformer.fit(X * [1, 1, 1, 1, np.nan], eras=ERAS)
+    later = without.transform(WITH_NAN, eras=ERAS)
+    alone = clone(transformer).set_params(smooth=0).fit(X, eras=ERAS)
+    expected = alone.transform(WITH_NAN, eras=ERAS)
+    assert_allclose(later[:, 4], expected[:, 4], rtol=1e-12, atol=1e-12)
+    assert not np.array_equal(later[:, 3], expected[:, 3])  # mixed with the training
 
 
 def test_predictions_come_back_to_the_level_of_their_era():
