@@ -92,6 +92,8 @@ class EraTransformer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
             The transformer, fitted.
         """
         self._validate_params()
+        # For `transform`, also if parameters are set before it.
+        self._smooth, self._robust = self.smooth, getattr(self, "robust", False)
         if eras is None:
             warn_user(
                 f"{type(self).__name__} takes all rows for one era: pass "
@@ -182,7 +184,7 @@ class EraTransformer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
 
     def _share(self, n: Array) -> Array:
         """Return the share of an era's own statistics, of n rows; 0 for no rows."""
-        return np.divide(n, n + self.smooth, out=np.zeros(np.shape(n)), where=n > 0)
+        return np.divide(n, n + self._smooth, out=np.zeros(np.shape(n)), where=n > 0)
 
     def _mixed(self, n: Array, own: Array, training: Array) -> Array:
         """Return an era's own statistics, of n rows, mixed with training statistics, or

@@ -277,6 +277,23 @@ def test_columns_without_values_stay_so_and_constants_are_zero():
         assert_allclose(found[:, 1], middle, rtol=0, atol=1e-12)
 
 
+@pytest.mark.parametrize("transformer", [
+    *TRANSFORMERS[:5], EraTargetEncoder(smooth=K, target_type="continuous"),
+], ids=repr)  # fmt: skip
+def test_parameters_that_are_set_after_the_fit_count_in_the_next(transformer):
+    y, (_, eras) = X[:, 3], np.unique(ERAS, return_inverse=True)
+    fitted = clone(transformer).fit(X.round(), y, eras=eras)
+    expected = [fitted.transform(X.round(), eras=at) for at in (eras, eras + 1)]
+    names = fitted.get_feature_names_out().tolist()
+    flags = {"robust", "variation", "count"} & {*transformer.get_params()}
+    fitted.set_params(smooth=500.0, **{x: not getattr(fitted, x) for x in flags})
+    for at, found in zip((eras, eras + 1), expected, strict=True):
+        assert_array_equal(fitted.transform(X.round(), eras=at), found)
+    assert fitted.get_feature_names_out().tolist() == names
+    refitted = fitted.fit(X.round(), y, eras=eras).transform(X.round(), eras=eras)
+    assert not np.array_equal(refitted, expected[0])
+
+
 @pytest.mark.parametrize("transformer", TRANSFORMERS[:5], ids=repr)
 def test_columns_without_values_in_training_have_the_statistics_of_later_eras(
     transformer,
