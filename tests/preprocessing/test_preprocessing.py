@@ -383,6 +383,22 @@ def test_searches_hand_eras_to_transformers(pipeline, routing):
         assert r2_score(y, search.predict(rows)) < 0.5  # of one era
 
 
+@pytest.mark.parametrize("outer", [
+    EraConformalRegressor, EraTargetRegressor, lambda model: EraSearchCV(model, {}),
+])  # fmt: skip
+def test_weights_reach_the_last_step_behind_transformers_by_era(outer):
+    rows, y, eras = make_task()
+    weights = np.random.default_rng(0).uniform(0.1, 9, y.size)
+    pipeline, known = make_pipeline(EraStandardScaler(), FEW_TREES), {"eras": eras}
+    scaled = pipeline[0].fit_transform(rows, **known)
+    model = outer(pipeline).fit(rows, y, sample_weight=weights, **known)
+    expected = outer(FEW_TREES).fit(scaled, y, sample_weight=weights, **known)
+    found = model.predict(rows, **known)
+    assert_array_equal(found, expected.predict(scaled, **known))
+    unweighted = outer(FEW_TREES).fit(scaled, y, **known)
+    assert not np.array_equal(found, unweighted.predict(scaled, **known))
+
+
 @each_pipeline
 def test_averages_hand_eras_to_transformers(pipeline):
     rows, y, eras = make_task()
