@@ -10,8 +10,14 @@ from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn import config_context
-from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, is_regressor
+from sklearn import config_context, get_config
+from sklearn.base import (
+    BaseEstimator,
+    ClassifierMixin,
+    RegressorMixin,
+    clone,
+    is_regressor,
+)
 from sklearn.pipeline import Pipeline
 from sklearn.utils.metadata_routing import get_routing_for_object
 
@@ -62,6 +68,23 @@ def routed(estimator: BaseEstimator) -> AbstractContextManager[None]:
     """Return a context that routes metadata if a transformer takes eras in the fit."""
     is_routed = prepares_by_era(estimator, in_fit=True) or None
     return config_context(enable_metadata_routing=is_routed)
+
+
+def with_requests(model: BaseEstimator) -> Any:
+    """Return a copy of a model whose predictors request weights, and whose transformers
+    do not, where the fit is routed for its eras alone; else return the model.
+    """
+    is_routed = get_config()["enable_metadata_routing"]
+    if is_routed or not prepares_by_era(model, in_fit=True):
+        return model
+    model = clone(model)
+    with config_context(enable_metadata_routing=True):
+        for part in model.get_params().values():
+            if hasattr(part, "set_fit_request"):
+                requests = part._get_metadata_request().fit.requests
+                if requests.get("sample_weight", False) is None:
+                    part.set_fit_request(sample_weight=hasattr(part, "predict"))
+    return model
 
 
 def takes(function: Callable[..., Any], argument: str) -> bool:

@@ -19,6 +19,7 @@ from ._eras import check_eras, encode_eras
 from ._optional import import_optional
 from ._tables.checks import names_of_columns
 from ._tables.columns import (
+    INFINITE,
     as_matrix,
     choose_columns,
     list_columns,
@@ -355,7 +356,7 @@ def _ratios(
     bins = np.where(is_missing, n_categories, matrix)
     numbers = np.flatnonzero([not column.is_categorical for column in columns])
     if numbers.size:
-        values = matrix[:, numbers]
+        values = np.clip(matrix[:, numbers], -INFINITE, INFINITE)
         fit_float_mapper(mapper, values, None, [names[j] for j in numbers])
         bins[:, numbers] = mapper.transform(values)
     information = np.array([_mutual_information(column, classes) for column in bins.T])

@@ -15,6 +15,8 @@ from sklearn.utils.validation import _check_feature_names_in, validate_data
 from .._typing import ColumnChoice, Table
 from .checks import check_table, is_data_frame
 
+# Stands for infinity: bins need finite edges.
+INFINITE = 1e300
 # Dtypes with so few values that a lookup table of all of them is small.
 SMALL_DTYPES = tuple(map(np.dtype, ("int8", "uint8", "int16", "bool")))
 # The types of objects that NumPy converts as `_as_number` does, but faster.

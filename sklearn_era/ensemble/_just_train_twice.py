@@ -34,7 +34,7 @@ from sklearn.utils.validation import check_consistent_length, has_fit_parameter
 
 from .._era_arguments import eras_by_name
 from .._era_columns import take_era_column
-from .._era_routing import ask, prepares_by_era, routed
+from .._era_routing import ask, prepares_by_era, routed, score, with_requests
 from .._eras import Array
 from .._fit_attributes import restores_on_failure
 from .._scikit_learn import check_sample_weight
@@ -70,10 +70,10 @@ class JustTrainTwice(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
     ----------
     estimator : object
         The classifier of the second fit. Its ``fit``, or the ``fit`` of a pipeline's
-        last step, must take `sample_weight`. With metadata routing enabled, the steps
-        of a pipeline must request `sample_weight` by
-        ``set_fit_request(sample_weight=True)``; if you pass weights, so must every
-        classifier that gets them.
+        last step, must take `sample_weight`. With metadata routing enabled, the last
+        step must request it by ``set_fit_request(sample_weight=True)``, and other steps
+        that take it are to be set to True or False; if you pass weights, every
+        classifier that gets them must request them.
     identification_estimator : object, default=None
         The classifier of the first fit. With None, it is a clone of `estimator` with
         fewer iterations (see `identification_iterations`).
@@ -124,6 +124,7 @@ class JustTrainTwice(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
 
     __metadata_request__predict: ClassVar = {"eras": True}
     __metadata_request__predict_proba: ClassVar = {"eras": True}
+    __metadata_request__score: ClassVar = {"eras": False}
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "estimator": [HasMethods(["fit", "predict"])],
         "identification_estimator": [HasMethods(["fit", "predict"]), None],
@@ -192,6 +193,7 @@ class JustTrainTwice(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
                 "or more, of which some may come out wrong."
             )
         first, shortened = self._make_first()
+        first, second = with_requests(first), with_requests(clone(self.estimator))
         both = {"estimator": self.estimator, "identification_estimator": first}
         for name, estimator in both.items():
             if not is_classifier(estimator):
@@ -226,8 +228,8 @@ class JustTrainTwice(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         weights = np.where(is_wrong, self.upweight * weights, weights)
         given = self.estimator, weights, fit_params, is_own
         arguments = self._arguments("estimator", *given)
-        with routed(self.estimator):
-            self.estimator_ = clone(self.estimator).fit(X, y, **arguments)
+        with routed(second):
+            self.estimator_ = second.fit(X, y, **arguments)
         take_attributes(self, self.estimator_)
         return self
 
@@ -293,6 +295,8 @@ class JustTrainTwice(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
     decision_function = available_if(_has("decision_function"))(
         prediction("decision_function", "values whose signs or order are the classes")
     )
+
+    score = score
 
     def _ask(self, method: str, X: Table, eras: Eras | None) -> NDArray[Any]:
         return ask(self.estimator_, method, X, eras)

@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils._param_validation import Interval, StrOptions, validate_params
 
 from .._era_calendar import readings_of
+from .._era_labels import kind_of
 from .._eras import EncodedEras, are_ordered, consecutive_blocks, read_eras
 from .._scikit_learn import refuse_bools
 from .._warnings import renamed
@@ -66,9 +67,9 @@ def time_blocks(
     Raises
     ------
     ValueError
-        If there are fewer distinct times than blocks; if times are missing, cannot be
-        sorted, or are text of another form than numbers or dates; by time, also if
-        times are infinite or cannot be subtracted, or a block has no row.
+        If there are fewer distinct times than blocks; if times are missing, booleans,
+        cannot be sorted, or are text of another form than numbers or dates; by time,
+        also if times are infinite or cannot be subtracted, or a block has no row.
 
     Examples
     --------
@@ -82,6 +83,8 @@ def time_blocks(
     encoded = read_eras(times, times, name="times", X_name="the data")
     if encoded.codes.size == 0:
         raise ValueError("times is empty; pass the time of each row.")
+    if "bool" in map(kind_of, encoded.labels):
+        raise ValueError("times holds booleans; pass numbers or dates in their place.")
     n_times = encoded.labels.size
     if n_times < n_blocks:
         raise ValueError(
@@ -106,14 +109,14 @@ def _blocks_of_time(encoded: EncodedEras, n_blocks: int) -> NDArray[np.intp]:
             "by='rows'."
         )
     times = next(iter(found.values()))[-1]  # not months, which differ in length
-    if not np.isfinite(float(times[-1]) - float(times[0])):
+    first, last = min(times), max(times)  # text need not sort like its numbers
+    if not np.isfinite(float(last) - float(first)):
         raise ValueError(
-            f"times: by='time' takes differences, and that of {times[-1]} and "
-            f"{times[0]} is infinite; divide times by a constant, or pass by='rows'."
+            f"times: by='time' takes differences, and that of {last} and {first} is "
+            "infinite; divide times by a constant, or pass by='rows'."
         )
     # Python's integers, whose differences are exact.
-    span = times[-1] - times[0]
-    elapsed = np.array([float((time - times[0]) / span) for time in times])
+    elapsed = np.array([float((time - first) / (last - first)) for time in times])
     # Rounded: 0.3 of 3.0 must be the end of the 3rd of 30 blocks, not just below.
     places = np.floor(np.round(n_blocks * elapsed, 9)).astype(np.intp)
     blocks = np.minimum(places, n_blocks - 1)

@@ -79,6 +79,7 @@ _FITTED: dict[str, Any] = {
         (list, "categories_ encodings_ _cells _encoded _relative"),
         (BaseEstimator | None, "encoder_"),
         (np.ndarray | list, "_training"),
+        (str | float | int | np.generic, "_smooth _robust _variation _count"),
         (BaseEstimator, "estimator_ identification_estimator_ best_estimator_"),
         (BaseEstimator, "regressor_ transformer_"), (str | list | None, "_era_column"),
         (np.random.Generator, "_feature_subsample_rng"), (BaseLoss, "_loss"),

@@ -31,6 +31,7 @@ from .._era_routing import (
     prepares_by_era,
     routed,
     takes,
+    with_requests,
 )
 from .._eras import EncodedEras
 from .._progress import QUIET, Progress
@@ -70,7 +71,7 @@ def name_in_fit(
     """
     is_routed = needs_request and prepares_by_era(estimator, in_fit=True)
     if is_routed or (needs_request and get_config()["enable_metadata_routing"]):
-        requests = get_routing_for_object(estimator)
+        requests = get_routing_for_object(with_requests(estimator))
         return argument if requests.consumes("fit", [argument]) else None
     if has_fit_parameter(estimator, argument):
         return argument
@@ -92,9 +93,10 @@ def no_weights(estimator: BaseEstimator, remedy: str) -> str:
     who = f"the fit of {type(estimator).__name__}"
     if name_in_fit(estimator, "sample_weight", needs_request=False) is None:
         return f"{who} takes no weights; {remedy}."
+    of = " of the last step, and False of others" * isinstance(estimator, Pipeline)
     return (
-        f"{who} does not request sample_weight: set_fit_request(sample_weight=True), "
-        f"with metadata routing enabled, or {remedy}."
+        f"{who} does not request sample_weight: set_fit_request(sample_weight=True){of}"
+        f", with metadata routing enabled, or {remedy}."
     )
 
 
@@ -330,7 +332,7 @@ def fit_rows(
     A `follower` is called before and after each of a booster's iterations.
     """
     params = rows_of_params(X, params, indices=rows)
-    fitted = clone(model)
+    fitted = with_requests(clone(model))
     if follower is not None:
         fitted._follower = follower
     with routed(fitted):

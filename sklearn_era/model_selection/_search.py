@@ -26,6 +26,7 @@ from .._era_routing import (
     take_fitted_columns,
     takes_eras,
     with_eras,
+    with_requests,
 )
 from .._fit_attributes import restores_on_failure
 from .._scikit_learn import check_sample_weight
@@ -278,7 +279,7 @@ multimetric_, classes_, n_features_in_, feature_names_in_ :
             if self.rule != "best":
                 self.param_grid = self._with_plain()
             order = known_order(self._eras, self.era_order_ == "ordered")
-            self.estimator: Any = with_order(self.estimator, order)
+            self.estimator: Any = with_requests(with_order(self.estimator, order))
             try:
                 with routed(self.estimator):
                     super().fit(X, y, eras=eras, **params)

@@ -41,7 +41,9 @@ REST = """era_labels_ : ndarray of shape (n_eras,)
     Training statistics are the means of the eras' statistics with weights
     ``n / (n + k)``. They are empirical Bayes estimates if the variance between eras is
     1 / k of the variance within them. `sample_weight` counts as repeated rows, and only
-    ``fit`` uses it. Missing values are left out, and stay missing."""
+    ``fit`` uses it. Missing values are left out, and stay missing. A column without
+    values in the training gets the statistics of the row's own era alone; with
+    ``unseen="train"``, it is missing."""
 
 
 def read_or_one(eras: Eras | None, X: Any, n_rows: int) -> EncodedEras:
@@ -92,6 +94,8 @@ class EraTransformer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
             The transformer, fitted.
         """
         self._validate_params()
+        # For `transform`, also if parameters are set before it.
+        self._smooth, self._robust = self.smooth, getattr(self, "robust", False)
         if eras is None:
             warn_user(
                 f"{type(self).__name__} takes all rows for one era: pass "
@@ -182,11 +186,14 @@ class EraTransformer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
 
     def _share(self, n: Array) -> Array:
         """Return the share of an era's own statistics, of n rows; 0 for no rows."""
-        return np.divide(n, n + self.smooth, out=np.zeros(np.shape(n)), where=n > 0)
+        return np.divide(n, n + self._smooth, out=np.zeros(np.shape(n)), where=n > 0)
 
     def _mixed(self, n: Array, own: Array, training: Array) -> Array:
-        """Return an era's own statistics, of n rows, mixed with training statistics."""
+        """Return an era's own statistics, of n rows, mixed with training statistics, or
+        alone where a column had no values in the training.
+        """
         shares = self._share(n)
+        training = np.where(np.isnan(training) & (shares > 0), own, training)
         return np.where(shares > 0, shares * own + (1 - shares) * training, training)
 
     def __sklearn_tags__(self) -> Any:

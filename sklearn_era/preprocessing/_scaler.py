@@ -83,7 +83,7 @@ class EraStandardScaler(EraTransformer):
         return ends[-1], np.array([center, (high - low) ** 2])
 
     def _measure_eras(self, X: Array, eras: EncodedEras, weights: Array) -> list[Any]:
-        if self.robust:
+        if self._robust:
             return super()._measure_eras(X, eras, weights)
         codes, known = eras.codes, weights[:, np.newaxis] * ~np.isnan(X)
 

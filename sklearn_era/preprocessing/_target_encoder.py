@@ -169,6 +169,9 @@ class EraTargetEncoder(TransformerMixin, BaseEstimator):
             The encoder, fitted.
         """
         self._validate_params()
+        # For `transform`, also if parameters are set before it.
+        self._smooth, self._variation = self.smooth, self.variation
+        self._count = self.count
         if eras is None:
             warn_user(
                 "EraTargetEncoder takes all rows for one era, so that none has an "
@@ -253,7 +256,7 @@ class EraTargetEncoder(TransformerMixin, BaseEstimator):
             parts.append(self.encodings_[i][codes].astype(np.float64))
             if is_known.any():
                 asked = codes[is_known], at[is_known]
-                found = effects(Cells(*self._cells[i]), *asked, self.smooth, n_folds)
+                found = effects(Cells(*self._cells[i]), *asked, self._smooth, n_folds)
                 parts[-1][is_known] = self._chosen(found)
             if self._relative:
                 effect = parts[-1][:, -len(self._relative) :]
@@ -282,8 +285,8 @@ class EraTargetEncoder(TransformerMixin, BaseEstimator):
         classes = [f"_{x}" for x in getattr(self, "classes_", ())]
         ends = classes if self.target_type_ == "multiclass" else [""]
         kinds = [f"_effect{end}" for end in ends]
-        kinds += [f"_variation{end}" for end in ends if self.variation]
-        kinds += ["_count"] if self.count else []
+        kinds += [f"_variation{end}" for end in ends if self._variation]
+        kinds += ["_count"] if self._count else []
         found = list[str]()
         for j in self._columns:
             found += [f"{names[j]}{kind}" for kind in kinds]
@@ -363,12 +366,12 @@ class EraTargetEncoder(TransformerMixin, BaseEstimator):
         return np.array([codes == code for code in shown], dtype=np.float64)
 
     def _chosen(self, found: list[Array]) -> Array:
-        """Return, side by side, the parts of `found` that parameters ask for."""
+        """Return, side by side, the parts of `found` that the fit asked for."""
         n = found[0].shape[1] - len(self._relative)
         effect, variation, count = found
         parts = [effect[:, :n]]
-        parts += [variation[:, :n]] if self.variation else []
-        parts += [count] if self.count else []
+        parts += [variation[:, :n]] if self._variation else []
+        parts += [count] if self._count else []
         return np.hstack([*parts, effect[:, n:]])
 
     def __sklearn_tags__(self) -> Any:

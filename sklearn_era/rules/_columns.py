@@ -8,12 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.ensemble._hist_gradient_boosting.binning import _BinMapper
 
+from .._tables.columns import INFINITE
 from .._trees.traversal import threshold_text
 from .._typing import Seed
 from ..ensemble._binning.floats import fit_float_mapper
-
-# Stands for infinity: bins need finite edges.
-INFINITE = 1e300
 
 # A column and the bins that a rule accepts, bit i for bin i.
 BinsOfColumn = tuple[int, int]

@@ -18,6 +18,7 @@ from .._era_labels import label_texts
 from .._eras import EncodedEras, read_eras
 from .._optional import import_optional
 from .._scikit_learn import check_categorical_features, check_sample_weight
+from .._tables.columns import INFINITE
 from .._tables.target import check_y
 from .._typing import Eras, Table
 from ..ensemble._binning.hooks import BinningMixin
@@ -29,7 +30,6 @@ from ..ensemble._binning.rare_categories import (
 from ..ensemble._binning.read_columns import encode
 from ..ensemble._docstrings import CLASSES, PROBABILITIES, predicts
 from ._beam import Rule
-from ._columns import INFINITE
 
 
 @dataclass(frozen=True)

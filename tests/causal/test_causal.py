@@ -251,6 +251,15 @@ def test_numbers_are_binned_by_quantiles():
             feature_penalties(X, y, [0], max_bins=max_bins)
 
 
+def test_infinities_are_the_ends_of_a_column():
+    rng = np.random.default_rng(4)
+    y = rng.random(500) < 0.5
+    sides = [np.where(y, 1, -1) * x for x in (1.0, np.inf)]
+    half = np.where(rng.random(500) < 0.5, sides, 0.0)
+    assert_array_equal(ratios_of(np.column_stack(sides), y, [0]), [1, 1])
+    assert_array_equal(ratios_of(np.column_stack([*half]), y, [0]), [1, 1])
+
+
 def test_missing_values_and_categories_are_bins():
     rng = np.random.default_rng(3)
     X, y = make_columns()

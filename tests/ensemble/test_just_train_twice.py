@@ -158,6 +158,8 @@ def test_weights_that_cannot_be_passed_are_told_of(routing):
             (LogisticRegression().set_fit_request(sample_weight=False), None),
         ):  # fmt: skip
             message = r"does not request sample_weight: set_fit_request\(sample_wei"
+            if hasattr(estimator, "steps"):
+                message += r"ght=True\) of the last step, and False of others, with"
             with pytest.raises(ValueError, match=message):
                 JustTrainTwice(estimator).fit(X, y, weights)
         estimator = LogisticRegression().set_fit_request(sample_weight=True)
@@ -226,7 +228,8 @@ def test_iterations_without_effect_are_warned_of(params, reader):
         model.fit(np.nan_to_num(X), y)
 
 
-def test_column_of_eras_is_dropped_or_that_of_transformers():
+@pytest.mark.parametrize("requests", [False, True])
+def test_column_of_eras_is_dropped_or_that_of_transformers(requests):
     X, y, _, eras = make_data("binary")
     X = np.nan_to_num(X) + 9 * eras[:, np.newaxis]
     frame = pd.DataFrame(X, columns=[*"abcde"]).assign(era=eras)
@@ -239,9 +242,11 @@ def test_column_of_eras_is_dropped_or_that_of_transformers():
     assert model.score(frame, y) == model.score(features, y)
     scaler = EraStandardScaler(smooth=0)
     Z = scaler.fit_transform(X, eras=eras)
-    with config_context(enable_metadata_routing=True):
-        scaler.set_fit_request(sample_weight=False)
-        last = LogisticRegression().set_fit_request(sample_weight=True)
+    last = LogisticRegression()
+    if requests:  # which eras of transformers, without routing, do not need
+        with config_context(enable_metadata_routing=True):
+            scaler.set_fit_request(sample_weight=False)
+            last.set_fit_request(sample_weight=True)
     by_hand = JustTrainTwice(LogisticRegression()).fit(Z, y)
     model = JustTrainTwice(make_pipeline(scaler, last))
     for given, asked in ((eras, {"eras": eras}), ("era", {})):

@@ -34,7 +34,16 @@ from helpers.data import make_data
 from helpers.estimators import ours
 from helpers.trees import assert_same_trees
 from sklearn_era.auto import AutoEraRegressor
-from sklearn_era.calibration import EraConformalRegressor
+from sklearn_era.calibration import (
+    EraCalibratedClassifier,
+    EraConformalClassifier,
+    EraConformalRegressor,
+)
+from sklearn_era.ensemble import (
+    EraForestClassifier,
+    EraForestRegressor,
+    JustTrainTwice,
+)
 from sklearn_era.ensemble import HistGradientBoostingClassifier as Classifier
 from sklearn_era.ensemble import HistGradientBoostingRegressor as Regressor
 from sklearn_era.ensemble._parameter_table import PARAMETERS
@@ -42,6 +51,7 @@ from sklearn_era.inspection import era_permutation_importance, era_stability
 from sklearn_era.model_selection import EraSearchCV, holdout_curve
 from sklearn_era.preprocessing import (
     EraNeutralizer,
+    EraRankTransformer,
     EraTargetEncoder,
     EraTargetRegressor,
 )
@@ -159,6 +169,42 @@ def test_eras_are_refused_where_the_request_was_withdrawn(data):
         pipeline = make_pipeline(make_regressor().set_fit_request(eras=False))
         with pytest.raises(TypeError, match="eras"):
             pipeline.fit(X, y, eras=eras)
+
+
+REGRESSOR = EraForestRegressor(2, random_state=0)
+CLASSIFIER = EraForestClassifier(2, random_state=0)
+
+
+@pytest.mark.parametrize("meta", [
+    EraTargetRegressor(REGRESSOR), EraSearchCV(REGRESSOR, {}, cv=2),
+    EraSearchCV(CLASSIFIER, {}, cv=2), EraConformalRegressor(REGRESSOR),
+    EraConformalClassifier(CLASSIFIER), EraCalibratedClassifier(CLASSIFIER),
+    JustTrainTwice(CLASSIFIER),
+], ids=lambda meta: type(meta).__name__)  # fmt: skip
+def test_models_around_forests_hand_them_no_eras(meta):
+    X, y, _, eras = make_data(n_samples=300)
+    y = y > np.median(y) if is_classifier(meta) else y
+    model = clone(meta).fit(X, y, eras=eras)
+    predicted, score = model.predict(X, eras=eras), model.score(X, y, eras=eras)
+    named = pd.DataFrame(X).add_prefix("x").assign(week=eras)
+    model = clone(meta).fit(named, y, eras="week")
+    assert_array_equal(model.predict(named, eras="week"), predicted)
+    assert model.score(named, y, eras="week") == score
+
+
+@pytest.mark.parametrize("forest", [REGRESSOR, CLASSIFIER])
+def test_forests_predict_behind_transformers_by_era(forest, routing):
+    X, y, _, eras = make_data(n_samples=300)
+    y = y > np.median(y) if is_classifier(forest) else y
+    method = "predict_proba" if is_classifier(forest) else "predict"
+    pipeline = make_pipeline(EraRankTransformer(), clone(forest))
+    search = EraSearchCV(pipeline, {}, cv=2, error_score="raise").fit(X, y, eras=eras)
+    ranked = EraRankTransformer().fit_transform(X, eras=eras)
+    best = search.best_estimator_
+    expected = getattr(best[-1], method)(ranked)
+    assert_array_equal(getattr(search, method)(X, eras=eras), expected)
+    if routing:
+        assert_array_equal(getattr(best, method)(X, eras=eras), expected)
 
 
 @pytest.mark.parametrize("estimator", ESTIMATORS)

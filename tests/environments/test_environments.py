@@ -73,6 +73,16 @@ def test_times_come_as_anything_that_holds_dates(by):
         assert_array_equal(time_blocks(times, 3, by=by), np.repeat([0, 1, 2], 4))
 
 
+@pytest.mark.parametrize(("texts", "times"), [
+    (["10", "9", "100"], [10, 9, 100]),
+    (["era 9", "era 10", "era 11"], [9, 10, 11]),
+    (["2020-1-2", "2020-10-1", "2020-2-1"], [2, 275, 32]),
+])  # fmt: skip
+def test_blocks_by_time_follow_the_numbers_in_text(texts, times):
+    expected = time_blocks(times, 2, by="time")
+    assert_array_equal(time_blocks(texts, 2, by="time"), expected)
+
+
 @pytest.mark.parametrize(("times", "parameters", "message"), [
     ([1, 1, 2], {"n_blocks": 3}, "2 distinct value.* 3 blocks cannot be made"),
     ([], {"n_blocks": 1}, "times is empty"),
@@ -83,6 +93,8 @@ def test_times_come_as_anything_that_holds_dates(by):
     ([1, 2], {"n_blocks": True}, "n_blocks must be an integer; got True"),
     ([1, 2], {"n_blocks": 2, "by": "weeks"}, "'by' parameter"),
     ([0, 1, 9], {"n_blocks": 3, "by": "time"}, "1 of 3 blocks .* block 1; lower"),
+    ([True, False], {"n_blocks": 2}, "times holds booleans"),
+    ([True, False], {"n_blocks": 2, "by": "time"}, "times holds booleans"),
     (["a", "b"], {"n_blocks": 2, "by": "time"}, r"can be subtracted; got .*'a'"),
     ([0, 1, np.inf], {"n_blocks": 2, "by": "time"},
      "^times needs finite labels, and there are infinite ones, such as inf: "),

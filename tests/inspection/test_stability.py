@@ -153,6 +153,9 @@ def test_rare_categories_share_a_bin_and_missing_values_have_one():
     assert sorted(set(of_letters[:180])) == [*range(15)]
     assert set(of_letters[180:]) == {15}
     assert np.bincount(of_x).tolist() == [15] * 10 + [50]
+    ends = read_columns(np.array([-np.inf, 0, np.inf]).repeat(50)[:, np.newaxis])
+    found = inspection._turning._bins(ends[0])
+    assert np.bincount(np.unique(found, return_inverse=True)[1]).tolist() == [50] * 3
 
 
 @pytest.mark.parametrize("kind", ["array", slow("pandas"), "polars"])

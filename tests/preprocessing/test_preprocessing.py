@@ -270,11 +270,40 @@ def test_data_frames_go_in_and_come_out(transformer, library):
 def test_columns_without_values_stay_so_and_constants_are_zero():
     table = X[:, :3] * [1, 0, np.nan] + [0, 0.1, 0]
     for transformer in TRANSFORMERS[:5]:
-        fitted = transformer.fit(table, eras=ERAS)
+        fitted = clone(transformer).set_params(unseen="train").fit(table, eras=ERAS)
         found = fitted.transform(np.nan_to_num(table), eras=ERAS)
         assert np.isnan(found[:, 2]).all()
         middle = 0.5 if transformer == TRANSFORMERS[0] else 0.0
         assert_allclose(found[:, 1], middle, rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize("transformer", [
+    *TRANSFORMERS[:5], EraTargetEncoder(smooth=K, target_type="continuous"),
+], ids=repr)  # fmt: skip
+def test_parameters_that_are_set_after_the_fit_count_in_the_next(transformer):
+    y, (_, eras) = X[:, 3], np.unique(ERAS, return_inverse=True)
+    fitted = clone(transformer).fit(X.round(), y, eras=eras)
+    expected = [fitted.transform(X.round(), eras=at) for at in (eras, eras + 1)]
+    names = fitted.get_feature_names_out().tolist()
+    flags = {"robust", "variation", "count"} & {*transformer.get_params()}
+    fitted.set_params(smooth=500.0, **{x: not getattr(fitted, x) for x in flags})
+    for at, found in zip((eras, eras + 1), expected, strict=True):
+        assert_array_equal(fitted.transform(X.round(), eras=at), found)
+    assert fitted.get_feature_names_out().tolist() == names
+    refitted = fitted.fit(X.round(), y, eras=eras).transform(X.round(), eras=eras)
+    assert not np.array_equal(refitted, expected[0])
+
+
+@pytest.mark.parametrize("transformer", TRANSFORMERS[:5], ids=repr)
+def test_columns_without_values_in_training_have_the_statistics_of_later_eras(
+    transformer,
+):
+    without = transformer.fit(X * [1, 1, 1, 1, np.nan], eras=ERAS)
+    later = without.transform(WITH_NAN, eras=ERAS)
+    alone = clone(transformer).set_params(smooth=0).fit(X, eras=ERAS)
+    expected = alone.transform(WITH_NAN, eras=ERAS)
+    assert_allclose(later[:, 4], expected[:, 4], rtol=1e-12, atol=1e-12)
+    assert not np.array_equal(later[:, 3], expected[:, 3])  # mixed with the training
 
 
 def test_predictions_come_back_to_the_level_of_their_era():
@@ -352,6 +381,22 @@ def test_searches_hand_eras_to_transformers(pipeline, routing):
         assert search.score(rows, y, eras=eras) > 0.9
         assert r2_score(y, search.predict(rows, eras=eras)) > 0.9
         assert r2_score(y, search.predict(rows)) < 0.5  # of one era
+
+
+@pytest.mark.parametrize("outer", [
+    EraConformalRegressor, EraTargetRegressor, lambda model: EraSearchCV(model, {}),
+])  # fmt: skip
+def test_weights_reach_the_last_step_behind_transformers_by_era(outer):
+    rows, y, eras = make_task()
+    weights = np.random.default_rng(0).uniform(0.1, 9, y.size)
+    pipeline, known = make_pipeline(EraStandardScaler(), FEW_TREES), {"eras": eras}
+    scaled = pipeline[0].fit_transform(rows, **known)
+    model = outer(pipeline).fit(rows, y, sample_weight=weights, **known)
+    expected = outer(FEW_TREES).fit(scaled, y, sample_weight=weights, **known)
+    found = model.predict(rows, **known)
+    assert_array_equal(found, expected.predict(scaled, **known))
+    unweighted = outer(FEW_TREES).fit(scaled, y, **known)
+    assert not np.array_equal(found, unweighted.predict(scaled, **known))
 
 
 @each_pipeline

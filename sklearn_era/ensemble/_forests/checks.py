@@ -3,11 +3,19 @@
 import hashlib
 import math
 from numbers import Integral
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 
-from ..._eras import Array, EncodedEras, check_order, check_splittable
+from ..._eras import (
+    Array,
+    EncodedEras,
+    check_order,
+    check_splittable,
+    consecutive_blocks,
+)
 from ..._warnings import warn_user
 from ...effects import Recency
 from .._criterion_plan import CriterionPlan, warn_of_single_era
@@ -16,13 +24,16 @@ from .._warm_start import PreviousFit
 
 
 def describe_draws(
-    forest: BaseEstimator, n_samples: int, era_columns: list[EncodedEras]
-) -> str:
-    """Return a digest of everything that determines draws of rows, except the seed."""
+    forest: BaseEstimator, X_binned: NDArray[Any], y: Array,
+    era_columns: list[EncodedEras],
+) -> str:  # fmt: skip
+    """Return a digest of the rows, in their order, and of everything that determines
+    draws of them, except the seed.
+    """
     parameters = (forest.bootstrap, forest.max_samples, forest.random_segments)
-    digest = hashlib.sha256(repr((n_samples, parameters)).encode())
-    for eras in era_columns:
-        digest.update(eras.codes.tobytes())
+    digest = hashlib.sha256(repr((X_binned.shape, parameters)).encode())
+    for values in [*X_binned.T, y, *(eras.codes for eras in era_columns)]:
+        digest.update(np.ascontiguousarray(values).data)
     return digest.hexdigest()
 
 
@@ -78,10 +89,14 @@ def what_trees_draw(
     forest: BaseEstimator, n_samples: int, era_columns: list[EncodedEras]
 ) -> tuple[str, list[int]]:
     """Return the name of the units that trees draw, and their number per era column."""
+    unit, end, counts = "era", "", [eras.counts for eras in era_columns]
+    if forest.random_segments is not None:
+        unit, end = "segment", " of trees with two segments"
+        counts = [np.bincount(consecutive_blocks(n, 2), n) for n in counts]
     if forest.bootstrap == "within_eras":
-        return "rows of the largest era", [int(x.counts.max()) for x in era_columns]
+        return f"rows of the largest {unit}{end}", [int(n.max()) for n in counts]
     if forest.bootstrap == "whole_eras":
-        return "eras", [eras.labels.size for eras in era_columns]
+        return f"{unit}s{end}", [n.size for n in counts]
     return "rows", [n_samples]
 
 

@@ -33,7 +33,8 @@ bootstrap : {{'rows', 'within_eras', 'whole_eras'}} or False, default='rows'
       which of equally good splits they take.
 max_samples : int or float, default=None
     Size of the draw: a share or a number of the rows ('rows'), of the rows of each era
-    ('within_eras') or of the eras ('whole_eras'). None draws as many as there are.
+    ('within_eras') or of the eras ('whole_eras'); with `random_segments`, of segments.
+    None draws as many as there are.
 max_features : {{'sqrt', 'log2'}}, int, float or None, default=1.0
     Number of features drawn for each split: a number, a share of the columns rounded
     down, or their root or logarithm; at least one. None and 1.0 are all of them. If no

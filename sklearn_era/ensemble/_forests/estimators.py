@@ -61,6 +61,12 @@ _IGNORED = ("str", "The name of the column of eras in X, which is ignored.")
 class _ForestMixin(EraEstimatorMixin, ForestFitMixin):
     """Methods that both forests add to scikit-learn's estimators."""
 
+    # Predictions are the same in all eras, as those of boosters without intercepts:
+    # models around forests and pipelines hand them no eras.
+    era_effects: ClassVar[None] = None
+    __metadata_request__predict: ClassVar = {"eras": False}
+    __metadata_request__predict_proba: ClassVar = {"eras": False}
+
     @property
     def feature_importances_(self) -> Array:
         """Share of each feature in the gains of splits, averaged over trees.

@@ -165,7 +165,7 @@ class ForestFitMixin(IterationMixin, OutOfBagMixin):
         first = next(iter(era_columns), None)
         self._fit_state.target = y, sample_weight, first
         X_binned = self._bin_data(X, sample_weight, is_training_data=True)
-        self._draws = describe_draws(self, X_binned.shape[0], era_columns)
+        self._draws = describe_draws(self, X_binned, y, era_columns)
         if previous is not None and self.oob_score:
             previous.check_same_draws(self)
         if era_columns:

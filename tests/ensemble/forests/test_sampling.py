@@ -126,9 +126,11 @@ def test_each_tree_draws_its_number_of_segments():
     X, y, _ = make_data(n_samples=600)
     eras = np.arange(600) // 20
     forest = regressor(n_estimators=60, random_segments=5, split_criterion="era",
-                       bootstrap="within_eras").fit(X, y, eras=eras)  # fmt: skip
-    numbers = [drawn.eras.labels.size for drawn in drawn_rows(forest, X, eras)]
-    assert set(numbers) == {2, 3, 4, 5}
+                       bootstrap="within_eras", max_samples=100)  # fmt: skip
+    forest.fit(X, y, eras=eras)  # an era has 20 rows, and a segment 120 or more
+    counts = [drawn.eras.counts for drawn in drawn_rows(forest, X, eras)]
+    assert {of_tree.size for of_tree in counts} == {2, 3, 4, 5}
+    assert {*np.concatenate(counts)} == {100}
     assert_array_equal(forest.era_labels_, np.arange(30))
 
 
