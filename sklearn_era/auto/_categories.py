@@ -95,8 +95,8 @@ def columns_of(
     has_categories = given is not None and np.size(given) > 0
     if from_dtype:  # as boosters: numbers of dtype object are no categories
         mask = check_categorical_features(native, "from_dtype") if is_frame else None
-        has_categories = mask is not None and bool(mask.any())
-        given = np.flatnonzero(mask).tolist() if has_categories else given
+        given = [] if mask is None else np.flatnonzero(mask).tolist()
+        has_categories = bool(given)
     if limits_of(plain) or not (wanted and takes_encoded and has_categories):
         return plain, columns
     n_classes, kind = 0, "continuous"

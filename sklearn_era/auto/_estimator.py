@@ -344,9 +344,9 @@ class _AutoEra(TakesInEras, PredictsByEra, BaseEstimator):
                 "Pass other models as members, and put what prepares columns before "
                 f"{type(self).__name__} in a pipeline."
             )
-        if self.random_state is None or self.estimator.random_state is not None:
-            return self.estimator
-        return clone(self.estimator).set_params(random_state=self.random_state)
+        plain: Any = self.estimator
+        seed = self.random_state if plain.random_state is None else None
+        return plain if seed is None else clone(plain).set_params(random_state=seed)
 
     predict = prediction("predict", "targets or classes, by the average")
 
