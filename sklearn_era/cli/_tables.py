@@ -15,15 +15,19 @@ from pandas.api import types
 from pyarrow import csv, dataset
 
 from sklearn_era._era_labels import label_texts
-from sklearn_era._era_routing import known_labels, prepares_by_era
+from sklearn_era._era_routing import known_labels, takes
 from sklearn_era._eras import check_eras, encode_eras
 from sklearn_era._files import whole_file
 from sklearn_era._label_columns import EraColumns
 from sklearn_era._tables.parquet import categorical_names, index_names
 from sklearn_era._tables.target import are_classes
+from sklearn_era.auto import AutoEraClassifier, AutoEraRegressor
+from sklearn_era.calibration import EraConformalClassifier, EraConformalRegressor
 from sklearn_era.cli import _ui
 from sklearn_era.cli._ui import InputError, check_known, check_suffix, writable
+from sklearn_era.ensemble import JustTrainTwice
 from sklearn_era.model_files._estimators import first_booster, inner_models
+from sklearn_era.model_selection import EraSearchCV
 
 # Suffixes of file names, with the separator of text files.
 SUFFIXES = {".csv": ",", ".csv.gz": ",", ".tsv": "\t", ".tsv.gz": "\t"}
@@ -38,6 +42,9 @@ _NUMBER = re.compile(
 )
 _NOTHING = re.compile(r"(?i)\W*|#?n\W?a\W?|#.+[!?]|nan|nil|none|null|missing|unknown")
 _Text = str | None
+# Models whose predictions are those of the models inside, in the same eras.
+_HAND_ON = (AutoEraClassifier, AutoEraRegressor, EraConformalClassifier)
+_HAND_ON += (EraConformalRegressor, EraSearchCV, JustTrainTwice)
 
 
 class TableFile:
@@ -337,13 +344,14 @@ def era_columns_of(estimator: Any, metadata: Any) -> list[Any]:
 
 
 def _differs_by_era(estimator: Any) -> bool:
-    """Return whether predictions of the same row may differ between eras."""
-    return (
-        getattr(estimator, "era_effects", None) is not None
-        or hasattr(estimator, "_calibrators")
-        or prepares_by_era(estimator)
-        or any(map(_differs_by_era, inner_models(estimator)))
-    )
+    """Return whether predictions of the same row may differ between eras. Of models
+    that take eras, only those that are known to ignore them are the same.
+    """
+    if hasattr(estimator, "_predictors"):  # trees
+        return getattr(estimator, "era_effects", None) is not None
+    if isinstance(estimator, _HAND_ON):
+        return any(map(_differs_by_era, inner_models(estimator)))
+    return takes(estimator.predict, "eras")
 
 
 def eras_as_fitted(

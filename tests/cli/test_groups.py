@@ -8,13 +8,18 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.base import clone, is_classifier
 from sklearn.metrics import r2_score
 
 from helpers.cli import invoke, params, read, run, shops_by_week, write
 from sklearn_era.auto import AutoEraRegressor
-from sklearn_era.calibration import EraConformalRegressor
+from sklearn_era.calibration import EraCalibratedClassifier, EraConformalRegressor
+from sklearn_era.ensemble import EraForestRegressor, JustTrainTwice
+from sklearn_era.ensemble import HistGradientBoostingClassifier as Classifier
 from sklearn_era.ensemble import HistGradientBoostingRegressor as Regressor
 from sklearn_era.model_files import load_model, read_metadata, save_model
+from sklearn_era.model_selection import EraSearchCV
+from sklearn_era.preprocessing import EraTargetRegressor, EraTargetTransformer
 
 pytestmark = pytest.mark.filterwarnings("ignore:Labels are text")
 TOLD = r"8 of 48 rows are of 2 group\(s\) that the fit has not seen \(9101, 9102\), and"
@@ -67,6 +72,47 @@ def test_a_column_of_eras_is_read_where_predictions_depend_on_it(form, labels):
         assert (lacks in result.stderr) == uses
         found = read("p.csv").prediction
         np.testing.assert_allclose(found, model.predict(later), rtol=1e-6)
+
+
+LAST = EraTargetTransformer(level="last", smooth=0)
+OF_TARGETS = EraTargetRegressor(Regressor(max_iter=3), LAST)
+LEVELS, UP = Regressor(max_iter=3, era_effects="intercept"), Classifier(max_iter=3)
+UP_BY_LEVEL = Classifier(max_iter=3, era_effects="intercept")
+
+
+@pytest.mark.parametrize(("model", "uses"), [
+    (OF_TARGETS, True), (EraConformalRegressor(OF_TARGETS, cv=3), True),
+    (EraSearchCV(OF_TARGETS, {"regressor__max_depth": [2]}, cv=3), True),
+    (EraTargetRegressor(EraForestRegressor(2), LAST), True),
+    (EraConformalRegressor(LEVELS, cv=3), True), (EraForestRegressor(2), False),
+    (EraConformalRegressor(EraForestRegressor(2), cv=3), False),
+    (EraCalibratedClassifier(UP, cv=3), True), (JustTrainTwice(UP), False),
+    (JustTrainTwice(UP_BY_LEVEL), True), (UP, False),
+], ids=range(11))  # fmt: skip
+@pytest.mark.parametrize("kind", [str, "M8[us]"])
+def test_models_of_python_are_told_the_eras_that_they_use(model, uses, kind):
+    """Whatever is around what, and whether labels are dates or their text."""
+    rng, week = np.random.default_rng(0), np.repeat(np.arange(12), 20)
+    dates = (np.datetime64("2024-01-01") + 7 * week).astype(kind)
+    rows = pd.DataFrame({"a": rng.normal(size=week.size)})
+    y = rows.a + week
+    if is_classifier(model):
+        y = (rows.a + week % 3 > 1).astype(int)
+    save_model(clone(model).fit(rows, y, eras=dates), "m.era", target="y", era="week")
+    fitted, heading = load_model("m.era")[0], "prediction"
+    predict, p = fitted.predict, getattr(fitted, "predict_proba", None)
+    if is_classifier(model):
+        predict, heading = lambda *X, **given: p(*X, **given)[:, 1], "probability_1"
+    expected = predict(rows, eras=dates) if uses else predict(rows)
+    assert np.array_equal(expected, predict(rows)) != uses
+    text = np.datetime_as_string(dates.astype("M8[D]"))
+    for path in ("d.csv", "d.parquet"):
+        write(rows.assign(week=text), path)
+        run("predict", "m.era", path, "--out", "p.csv")
+        np.testing.assert_array_equal(read("p.csv")[heading], expected)
+    write(rows, "d.csv")
+    told = invoke("predict", "m.era", "d.csv", "--out", "p.csv").stderr
+    assert ("lacks 'week': all rows are taken for a new era." in told) == uses
 
 
 @pytest.mark.parametrize("columns", [["week", "shop"], ["shop", "week"]])

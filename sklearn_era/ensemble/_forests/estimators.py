@@ -61,6 +61,9 @@ _IGNORED = ("str", "The name of the column of eras in X, which is ignored.")
 class _ForestMixin(EraEstimatorMixin, ForestFitMixin):
     """Methods that both forests add to scikit-learn's estimators."""
 
+    # Models around forests may pass them eras, which change nothing.
+    era_effects: ClassVar[None] = None
+
     @property
     def feature_importances_(self) -> Array:
         """Share of each feature in the gains of splits, averaged over trees.
