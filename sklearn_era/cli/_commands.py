@@ -265,11 +265,9 @@ def predict(
         new = "new groups" if len(used) > 1 else "a new era"
         _ui.echo(f"Warning: DATA: {text}: all rows are taken for {new}.", err=True)
         used = []
-    frame = table.read(
-        [*names, *kept, *used], {*kept}.difference([*names, *used]) | {*categorical}
-    )
+    frame = table.read([*names, *used], categorical)
     _tables.refuse_missing(frame, dict.fromkeys(used, "DATA"))
-    copied = table.read(kept, kept) if {*kept}.intersection(names) else frame[kept]
+    copied = [table.copy(kept)] if kept else []
     remedy = "the model was fitted to numbers"
     X = _tables.make_features(frame[names], categorical, remedy, table.decimal)
     if categorical:
@@ -292,7 +290,7 @@ def predict(
     except (TypeError, ValueError) as error:
         raise InputError(f"Cannot predict: {_ui.one_sentence(error)}") from error
     predictions = pd.DataFrame(dict(zip(headings, results, strict=True)))
-    _tables.write_table(pd.concat([copied, predictions], axis=1), out)
+    _tables.write_table(pd.concat([*copied, predictions], axis=1), out)
     _ui.echo(f"Wrote {count(len(X), 'prediction')} to {out}.")
     _ui.echo_scores(lines)
 

@@ -102,15 +102,7 @@ class TableFile:
 
     def read(self, columns: Sequence[str], text: Collection[str]) -> pd.DataFrame:
         """Return columns as a data frame, leaving the columns `text` as text."""
-        with self._readable():
-            table = self.open(list(dict.fromkeys(columns)), text)
-            plain = [(field.name, _plain_type(field)) for field in table.schema]
-            # Without metadata a pandas index stays a column.
-            frame = table.cast(pa.schema(plain)).to_pandas(
-                ignore_metadata=True, date_as_object=False, integer_object_nulls=True
-            )
-        if not len(frame):
-            raise InputError(f"DATA: '{self._path}' has no rows.")
+        frame = self._load(columns, text)
         numbers = ("boolean", "decimal", "empty", "integer")  # kept as objects
         for name, column in frame.items():
             kind = types.infer_dtype(column, skipna=True)
@@ -118,6 +110,26 @@ class TableFile:
                 frame[name] = column.mask(column == "")
             elif column.dtype == object and name not in text and kind in numbers:
                 frame[name] = column.astype(float)
+        return frame
+
+    def copy(self, columns: Sequence[str]) -> pd.DataFrame:
+        """Return columns as they are in the file, with the text of a text file."""
+        return (
+            self.read(columns, columns) if self._sep else self._load(columns, (), True)
+        )
+
+    def _load(
+        self, columns: Sequence[str], text: Collection[str], keep_dates: bool = False
+    ) -> pd.DataFrame:
+        with self._readable():
+            table = self.open(list(dict.fromkeys(columns)), text)
+            plain = [(field.name, _plain_type(field)) for field in table.schema]
+            table = table.cast(pa.schema(plain))
+            # Without metadata a pandas index stays a column.
+            given = {"ignore_metadata": True, "integer_object_nulls": True}
+            frame = table.to_pandas(date_as_object=keep_dates, **given)
+        if not len(frame):
+            raise InputError(f"DATA: '{self._path}' has no rows.")
         return frame
 
     def open(self, columns: Any = None, text: Collection[str] = ()) -> Any:

@@ -2,7 +2,8 @@
 
 import csv
 import gzip
-from datetime import time
+from datetime import date, datetime, time
+from decimal import Decimal
 from pathlib import Path
 
 import numpy as np
@@ -246,6 +247,38 @@ def test_ids_are_copied_as_they_are_spelled(frame, labels, path):
     copied = read("p.csv", dtype=str, keep_default_na=False)
     assert copied["id"].tolist() == np.resize(labels, N_ROWS).tolist()
     assert read("p.csv")["a"].equals(frame["a"])
+
+
+@pytest.mark.parametrize(("labels", "options"), [
+    (["2024-01-01 00:00:00", "2024-02-01 00:00:00", "2024-03-01 00:00:00"], []),
+    (["2024.10", "2024.11", "2024.12"], ["--era-order", "ordered"]),
+    (["01", "02", "10"], ["--groups", "shop", "--known-groups"]),
+])  # fmt: skip
+@pytest.mark.parametrize("path", ["d.csv", slow("d.tsv")])
+def test_ids_that_the_model_reads_are_copied_as_they_are(frame, labels, options, path):
+    ids = frame[["a", "y"]].assign(when=np.resize(labels, N_ROWS))
+    ids["shop"] = np.repeat(["001", "002"], N_ROWS // 2)
+    eras = ["--target", "y", "--features", "a", "--era", "when", *options]
+    eras += [*BASE, *params(era_effects="intercept", max_iter=1)]
+    assert invoke("fit", write(ids, path), *eras).exit_code == 0
+    run("predict", "m.era", path, "--out", "p.csv", "--id", "shop,when")
+    for name in ("shop", "when"):
+        assert read("p.csv", dtype=str)[name].tolist() == ids[name].tolist()
+
+
+def test_ids_of_a_typed_file_keep_their_values(frame):
+    ids = {
+        "text": ["", "NA", None], "day": [date(2024, 1, 1), None, date(1, 1, 1)],
+        "whole": [1, None, 2], "flag": [True, None, False],
+        "price": pa.array([Decimal("1.50")] * 3),
+        "at": pa.array([datetime(2024, 1, 1)] * 3, pa.timestamp("us", "Europe/Zurich")),
+    }  # fmt: skip
+    fit(write(frame[["a", "y"]], "d.parquet"))
+    table = pa.table({"a": [1.0, 2.0, 3.0], **ids})
+    pq.write_table(table, "d.parquet")
+    run("predict", "m.era", "d.parquet", "--out", "p.parquet", "--id", ",".join(ids))
+    copied = pq.read_table("p.parquet")
+    assert copied.select([*ids]).to_pydict() == table.select([*ids]).to_pydict()
 
 
 @pytest.mark.parametrize("path", ["d.csv", "d.csv.gz"])
