@@ -234,7 +234,7 @@ def predict(
 
     from sklearn_era._era_routing import warn_of_new_groups, with_eras
     from sklearn_era._tables.columns import list_columns
-    from sklearn_era.cli import _scores, _tables
+    from sklearn_era.cli import _categories, _scores, _tables
     from sklearn_era.ensemble._parameters import did_you_mean
 
     _ui.check_output(out, _tables.SUFFIXES, model, data)
@@ -271,7 +271,7 @@ def predict(
     remedy = "the model was fitted to numbers"
     X = _tables.make_features(frame[names], categorical, remedy, table.decimal)
     if categorical:
-        _tables.match_categories(X, estimator)
+        _categories.match_categories(X, estimator)
     eras: Any = None
     if used:
         eras = _tables.eras_as_fitted(frame, used, table, estimator)

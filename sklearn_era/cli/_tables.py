@@ -24,16 +24,16 @@ from sklearn_era._tables.target import are_classes
 from sklearn_era.auto import AutoEraClassifier, AutoEraRegressor
 from sklearn_era.calibration import EraConformalClassifier, EraConformalRegressor
 from sklearn_era.cli import _ui
+from sklearn_era.cli._categories import spell
 from sklearn_era.cli._ui import InputError, check_known, check_suffix, writable
 from sklearn_era.ensemble import JustTrainTwice
-from sklearn_era.model_files._estimators import first_booster, inner_models
+from sklearn_era.model_files._estimators import inner_models
 from sklearn_era.model_selection import EraSearchCV
 
 # Suffixes of file names, with the separator of text files.
 SUFFIXES = {".csv": ",", ".csv.gz": ",", ".tsv": "\t", ".tsv.gz": "\t"}
 SUFFIXES |= {".parquet": "", ".feather": ""}
 
-_WHOLE_FLOAT = re.compile(r"\A(-?(?:0|[1-9][0-9]*))\.0\Z")
 # Numbers in any notation, such as 1,234.5 or $1.5 or 12 %, and dates; names of nothing.
 _UNIT = r"\s*(?:[A-Z]{0,3}[$¢-¥₠-⃀]|EUR|USD|GBP|CHF|JPY|CNY|INR|kr|[%‰])?\s*"
 _NUMBER = re.compile(
@@ -154,8 +154,8 @@ class TableFile:
             return column
         values, mark = dict(zip(texts, column, strict=True)), self.decimal or "."
         if is_number:
-            plain = {x: _spell(x.strip(" +").replace(mark, ".")) for x in values}
-            other = [x for x, value in values.items() if plain[x] != _spell(value)]
+            plain = {x: spell(x.strip(" +").replace(mark, ".")) for x in values}
+            other = [x for x, value in values.items() if plain[x] != spell(value)]
             # Weeks 01 to 12 are numbers, and codes of classes are not.
             is_same = column.dtype.kind in ("biu" if argument == "--era" else "b")
             if not other or (is_same and len({*values.values()}) == len(values)):
@@ -210,7 +210,7 @@ def make_features(frame: Any, categorical: Any, remedy: str, decimal: str) -> An
     X = frame.copy()
     for name, column in frame.items():
         if name in categorical:
-            texts = {value: _spell(value) for value in column.dropna().unique()}
+            texts = {value: spell(value) for value in column.dropna().unique()}
             X[name] = column.map(texts).astype("category")
         elif not types.is_numeric_dtype(column.dtype):
             stray = _parse(column, decimal)[1]
@@ -225,39 +225,6 @@ def has_categories(column: pd.Series) -> bool:
     values = column.dropna().unique()
     is_number = any(_NUMBER.fullmatch(value.strip()) for value in values)
     return not is_number and values.size <= max(20, column.count() / 2)
-
-
-def match_categories(X: pd.DataFrame, estimator: Any) -> None:
-    """Replace X's categories by the model's of the same text; warn of unknown ones."""
-    is_encoded = getattr(estimator, "encoder_", None) is not None
-    estimator = first_booster(estimator)
-    if hasattr(estimator, "_codings"):  # a linear model
-        parts = [x for x in estimator._codings if isinstance(x, list)]
-        of_columns = [np.array(categories, dtype=object) for categories in parts]
-    else:
-        of_columns = estimator._preprocessor.named_transformers_["encoder"].categories_
-    names = X.columns[estimator.is_categorical_[: X.shape[1]]]
-    for name, categories in zip(names, of_columns, strict=True):
-        is_missing = pd.isna(categories)
-        known = {_spell(value): value for value in categories[~is_missing]}
-        own, n_values = X[name].astype(object).map(known), X[name].count()
-        if n_unknown := n_values - own.count():
-            values = f"{n_unknown:,} of {n_values:,} values of column '{name}'"
-            text = f"the model has not seen {values}, and treats them as missing."
-            _ui.echo(f"Warning: DATA: {text}", err=True)
-        # The estimator's own missing value: None and NaN are two categories to it.
-        missing = [*categories[is_missing], np.nan][0]
-        others = missing
-        if is_encoded and all(isinstance(x, str) for x in known.values()):
-            # Missing values are a category to an encoder, and unknown ones are none.
-            others = X[name].astype(object).where(X[name].notna(), missing)
-        X[name] = own.astype(object).where(own.notna(), others)
-
-
-def _spell(value: Any) -> str:
-    """Return a category's text: "1" for 1, also for 1.0, as pandas may store 1."""
-    text = _WHOLE_FLOAT.sub(r"\1", str(value))
-    return "0" if text == "-0" else text
 
 
 def make_target(column: pd.Series, task: str, table: TableFile) -> tuple[Any, bool]:
@@ -321,8 +288,8 @@ def read_truth(table: TableFile, metadata: Any, classes: list[Any]) -> tuple[Any
     refuse_missing(frame, options)
     if classes:
         labels = table.read_labels(frame[target], "--scoring")
-        known = {_spell(x): x for x in classes}
-        y = np.array([known.get(_spell(x), x) for x in labels])
+        known = {spell(x): x for x in classes}
+        y = np.array([known.get(spell(x), x) for x in labels])
     else:
         remedy = "the model was fitted to numbers"
         y = make_features(frame[[target]], (), remedy, table.decimal)[target].to_numpy()

@@ -1,0 +1,45 @@
+"""Categories as text, and those of a table as the ones that a model knows."""
+
+import re
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from sklearn_era.cli import _ui
+from sklearn_era.model_files._estimators import first_booster
+
+_WHOLE_FLOAT = re.compile(r"\A(-?(?:0|[1-9][0-9]*))\.0\Z")
+
+
+def spell(value: Any) -> str:
+    """Return a category's text: "1" for 1, also for 1.0, as pandas may store 1."""
+    text = _WHOLE_FLOAT.sub(r"\1", str(value))
+    return "0" if text == "-0" else text
+
+
+def match_categories(X: pd.DataFrame, estimator: Any) -> None:
+    """Replace X's categories by the model's of the same text; warn of unknown ones."""
+    is_encoded = getattr(estimator, "encoder_", None) is not None
+    estimator = first_booster(estimator)
+    if hasattr(estimator, "_codings"):  # a linear model
+        parts = [x for x in estimator._codings if isinstance(x, list)]
+        of_columns = [np.array(categories, dtype=object) for categories in parts]
+    else:
+        of_columns = estimator._preprocessor.named_transformers_["encoder"].categories_
+    names = X.columns[estimator.is_categorical_[: X.shape[1]]]
+    for name, categories in zip(names, of_columns, strict=True):
+        is_missing = pd.isna(categories)
+        known = {spell(value): value for value in categories[~is_missing]}
+        own, n_values = X[name].astype(object).map(known), X[name].count()
+        if n_unknown := n_values - own.count():
+            values = f"{n_unknown:,} of {n_values:,} values of column '{name}'"
+            text = f"the model has not seen {values}, and treats them as missing."
+            _ui.echo(f"Warning: DATA: {text}", err=True)
+        # The estimator's own missing value: None and NaN are two categories to it.
+        missing = [*categories[is_missing], np.nan][0]
+        others = missing
+        if is_encoded and all(isinstance(x, str) for x in known.values()):
+            # Missing values are a category to an encoder, and unknown ones are none.
+            others = X[name].astype(object).where(X[name].notna(), missing)
+        X[name] = own.astype(object).where(own.notna(), others)
