@@ -14,6 +14,7 @@ import pyarrow as pa
 from pandas.api import types
 from pyarrow import csv, dataset
 
+from sklearn_era._era_calendar import dates_in
 from sklearn_era._era_labels import label_texts
 from sklearn_era._era_routing import known_labels, takes
 from sklearn_era._eras import check_eras, encode_eras
@@ -43,8 +44,10 @@ _NUMBER = re.compile(
 _NOTHING = re.compile(r"(?i)\W*|#?n\W?a\W?|#.+[!?]|nan|nil|none|null|missing|unknown")
 _Text = str | None
 # Models whose predictions are those of the models inside, in the same eras.
-_HAND_ON = (AutoEraClassifier, AutoEraRegressor, EraConformalClassifier)
-_HAND_ON += (EraConformalRegressor, EraSearchCV, JustTrainTwice)
+_HAND_ON = (
+    *(AutoEraClassifier, AutoEraRegressor, EraSearchCV, JustTrainTwice),
+    *(EraConformalClassifier, EraConformalRegressor),
+)
 
 
 class TableFile:
@@ -354,9 +357,9 @@ def eras_as_fitted(
             eras[i] = np.array(texts, dtype=object)
         elif known.dtype.kind == "M" and is_text:
             try:
-                eras[i] = np.asarray(labels).astype(str).astype("M8[us]")
+                eras[i] = dates_in(np.asarray(labels).astype(str))
             except ValueError as error:
-                told = f"column '{name}' holds '{labels[0]}', and the model knows "
+                told = f"column '{name}' holds '{error}', and the model knows "
                 told += f"dates such as {label_texts(known)[-1]}: write them likewise."
                 raise InputError(f"DATA: {told}") from error
     return found if len(columns) > 1 else eras[0]

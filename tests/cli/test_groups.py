@@ -11,7 +11,7 @@ import pytest
 from sklearn.base import clone, is_classifier
 from sklearn.metrics import r2_score
 
-from helpers.cli import invoke, params, read, run, shops_by_week, write
+from helpers.cli import fail, invoke, params, read, run, shops_by_week, write
 from sklearn_era.auto import AutoEraRegressor
 from sklearn_era.calibration import EraCalibratedClassifier, EraConformalRegressor
 from sklearn_era.ensemble import EraForestRegressor, JustTrainTwice
@@ -162,16 +162,23 @@ def test_dates_of_a_model_are_read_from_text():
     model = Regressor(max_iter=5, era_effects="intercept", era_order=order)
     model.fit(dated[["a"]], dated.y, eras=dated[columns])
     save_model(model, "m.era", target="y")
-    write(asked.assign(week="2024-04"), "d.csv")
-    run("predict", "m.era", "d.csv", "--out", "p.csv")
     eras = asked.assign(week=pd.Timestamp("2024-04-01"))[columns]
     expected = model.predict(asked[["a"]], eras=eras)
-    np.testing.assert_allclose(read("p.csv").prediction, expected, rtol=1e-9)
-    write(asked.assign(week="spring"), "d.csv")
-    told = invoke("predict", "m.era", "d.csv", "--out", "p.csv")
-    assert told.exit_code == 2
-    holds = "column 'week' holds 'spring', and the model knows dates such as"
-    assert holds in told.stderr
+    for text in ("2024-04", "2024-04-01", "2024-04-01 00:00", "2024-04-01T00:00:00.0"):
+        write(asked.assign(week=text), "d.parquet")
+        run("predict", "m.era", "d.parquet", "--out", "p.csv")
+        np.testing.assert_allclose(read("p.csv").prediction, expected, rtol=1e-9)
+    # NumPy takes many of these for dates, by other rules.
+    for text in (
+        *("spring", "20240401", "202404", "2024", "240401", "2024-13", "today", "NaT"),
+        *("2024-04-01T00:00:00Z", "2024-04-01 00:00+02:00", "01.04.2024", ""),
+    ):
+        weeks = asked.week.where(asked.index != 3, text)
+        write(asked.assign(week=weeks), "d.parquet")
+        told = fail("predict", "m.era", "d.parquet", "--out", "p.csv")
+        holds = f"column 'week' holds '{text}', and the model knows dates such as"
+        missing = "column 'week' has 1 missing value"
+        assert told.startswith(f"DATA: {holds if text else missing}")
 
 
 def test_a_file_names_groups_and_the_question():
