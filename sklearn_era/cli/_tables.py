@@ -25,7 +25,7 @@ from sklearn_era._tables.target import are_classes
 from sklearn_era.auto import AutoEraClassifier, AutoEraRegressor
 from sklearn_era.calibration import EraConformalClassifier, EraConformalRegressor
 from sklearn_era.cli import _ui
-from sklearn_era.cli._categories import spell
+from sklearn_era.cli._categories import find_known, spell
 from sklearn_era.cli._ui import InputError, check_known, check_suffix, writable
 from sklearn_era.ensemble import JustTrainTwice
 from sklearn_era.model_files._estimators import inner_models
@@ -291,8 +291,9 @@ def read_truth(table: TableFile, metadata: Any, classes: list[Any]) -> tuple[Any
     refuse_missing(frame, options)
     if classes:
         labels = table.read_labels(frame[target], "--scoring")
-        known = {spell(x): x for x in classes}
-        y = np.array([known.get(spell(x), x) for x in labels])
+        texts = {x: spell(x) for x in labels.unique()}
+        found = find_known(texts.values(), {spell(x): x for x in classes})
+        y = np.array([found.get(texts[x], x) for x in labels])
     else:
         remedy = "the model was fitted to numbers"
         y = make_features(frame[[target]], (), remedy, table.decimal)[target].to_numpy()

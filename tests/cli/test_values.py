@@ -4,6 +4,7 @@ import csv
 import gzip
 from datetime import date, datetime, time
 from decimal import Decimal
+from itertools import product
 from pathlib import Path
 
 import numpy as np
@@ -17,9 +18,11 @@ from hypothesis import strategies as st
 from helpers.cli import N_ROWS, fail, invoke, params, read, run, write
 from helpers.grids import slow
 from sklearn_era.cli._tables import TableFile, make_features
+from sklearn_era.ensemble import EraForestRegressor
 from sklearn_era.ensemble import HistGradientBoostingRegressor as Regressor
 from sklearn_era.model_files import load_model, read_metadata, save_model
 
+FLAGS = [False, True], ["false", "true"], ["FALSE", "True"]
 BASE = ["--no-score", "--out", "m.era"]
 
 
@@ -209,6 +212,17 @@ def test_classes_are_as_they_are_spelled(frame, labels, classes, path):
     assert read("p.parquet")["prediction"].tolist() == expected.tolist()
 
 
+@pytest.mark.parametrize("classes", FLAGS, ids=range(3))
+def test_predictions_are_scored_on_flags_however_they_are_spelled(frame, classes):
+    tables = [frame[["a"]].assign(y=np.array(x)[frame["up"]]) for x in FLAGS]
+    fit(write(frame[["a"]].assign(y=np.array(classes)[frame["up"]]), "d.parquet"))
+    for table, path in product(tables, ["d.csv", "d.parquet"]):
+        scored = ["predict", "m.era", write(table, path), "--scoring", "accuracy"]
+        told = invoke(*scored, "--out", "p.csv")
+        assert (told.exit_code, told.stderr) == (0, "")
+        assert "accuracy: 0.7" in told.stdout
+
+
 @pytest.mark.parametrize(("labels", "options"), [
     (["0", "7", "10"], []), (["00.5", "01.5", "2.0"], []), (["-05", "-1", "3"], []),
     (["1.50", "1E5", "+2"], []), (["007", "008", "10"], ["--task", "regression"]),
@@ -365,6 +379,61 @@ def test_a_whole_number_is_one_category_however_it_is_spelled(coded, fitted_on):
     expected = Regressor(max_iter=5).fit(X, coded["y"]).predict(X)
     for name in ("1.csv", "1.0.csv", "1.parquet", "1.0.parquet", "text.parquet"):
         assert np.array_equal(predict(name), expected)
+
+
+DAYS = (
+    [date(2024, 1, 1), date(2024, 1, 2)],
+    pd.to_datetime(["2024-01-01", "2024-01-02"]),
+)
+DAYS += (["2024-01-01", "2024-01-02"], ["2024-01-01T00:00", "2024-01-02 00:00:00.000"])
+TIMES = pd.date_range("2024-01-01", periods=2, freq="90min"), [
+    "2024-01-01 00:00:00", "2024-01-01T01:30:00.0"
+]  # fmt: skip
+AMOUNTS = [Decimal("1.00"), Decimal("2.50")], ["1", "2.50"], ["1.0", "2.50"]
+
+
+@pytest.mark.parametrize("spellings", [FLAGS, DAYS, TIMES, AMOUNTS], ids=range(4))
+def test_flags_and_dates_are_categories_however_they_are_spelled(coded, spellings):
+    # In CSV, 1.00 is a text.
+    paths = ["d.parquet", *([] if spellings is AMOUNTS else ["d.csv"])]
+    tables = [coded.assign(c=pd.Series(x).take(coded.c > 0).array) for x in spellings]
+    for fitted in tables:
+        fit(write(fitted, "d.parquet"), *CATEGORY, max_iter=5)
+        expected = predict("d.parquet")
+        assert expected.nunique() > 1
+        for table, path in product(tables, paths):
+            assert np.array_equal(predict(write(table, path)), expected)
+
+
+@pytest.mark.parametrize("given", [
+    pd.Series(FLAGS[0]), pd.Categorical(FLAGS[0]), pd.Series([0, 1]),
+    pd.Categorical([0, 1]), pd.Categorical(DAYS[1]),
+], ids=range(5))  # fmt: skip
+@pytest.mark.parametrize("model", [
+    Regressor(max_iter=5, categorical_features=["c"]),
+    EraForestRegressor(5, categorical_features=["c"], random_state=0),
+], ids=["booster", "forest"])  # fmt: skip
+def test_flags_and_dates_of_models_of_python(coded, given, model):
+    X = coded[["a"]].assign(c=pd.Series(given).take(coded["c"] > 0).array)
+    save_model(model.fit(X, coded["y"], eras=coded.index // 100), "m.era")
+    expected = model.predict(X)
+    assert np.unique(expected).size > 1
+    spellings = DAYS if isinstance(given[0], pd.Timestamp) else FLAGS
+    for values in (given, *spellings):
+        table = X.assign(c=pd.Series(values).take(coded["c"] > 0).array)
+        for path in ("d.csv", "d.parquet"):
+            assert np.array_equal(predict(write(table, path)), expected)
+
+
+def test_a_text_with_two_known_spellings_is_unknown(coded):
+    labels = np.array(["true", "True", "2024-01", "1"])
+    coded["c"] = labels[np.searchsorted([-1, 0, 2, 30], coded["c"])]
+    fit(write(coded, "d.csv"), *CATEGORY)
+    predict("d.csv")
+    for text in ("TRUE", "2024-01-01", "0"):
+        write(coded.assign(c=text), "d.csv")
+        told = invoke("predict", "m.era", "d.csv", "--out", "p.csv").stderr
+        assert "has not seen 600 of 600 values" in told
 
 
 @pytest.mark.parametrize("text", ["01", "01.0", "1.5", "1.0.0", "1.", "v1.0", "1e3"])
