@@ -126,8 +126,7 @@ class TableFile:
     ) -> pd.DataFrame:
         with self._readable():
             table = self.open(list(dict.fromkeys(columns)), text)
-            plain = [(field.name, _plain_type(field)) for field in table.schema]
-            table = table.cast(pa.schema(plain))
+            table = pa.table({x.name: _plain(x, table[x.name]) for x in table.schema})
             # Without metadata a pandas index stays a column.
             given = {"ignore_metadata": True, "integer_object_nulls": True}
             frame = table.to_pandas(date_as_object=keep_dates, **given)
@@ -175,8 +174,8 @@ class TableFile:
     def _readable(self) -> Iterator[None]:
         try:
             yield
-        # pyarrow raises ValueError; an unknown encoding is a LookupError.
-        except (OSError, ValueError, LookupError) as error:
+        # pyarrow's are of these, too; an unknown encoding is a LookupError.
+        except (OSError, ValueError, LookupError, NotImplementedError) as error:
             reason = _ui.one_sentence(error).removesuffix(".")
             if self._sep and re.search("utf-?8", reason, re.IGNORECASE):
                 reason += "; pass its encoding with --encoding"
@@ -185,14 +184,18 @@ class TableFile:
             raise InputError(f"DATA: cannot read '{self._path}': {reason}.") from error
 
 
-def _plain_type(field: Any) -> Any:
-    """Return a column's Arrow type of values; raise ValueError if binary or nested."""
+def _plain(field: Any, column: Any) -> Any:
+    """Return a column's values; raise ValueError if they are binary or nested."""
     kind, subject = field.type, f"column '{field.name}'"
     if pa.types.is_binary(kind):
         raise ValueError(f"{subject} is not UTF-8 text")
     if pa.types.is_nested(kind):
         raise ValueError(f"{subject} holds {kind}, but must hold one value per row")
-    return kind.value_type if pa.types.is_dictionary(kind) else kind
+    if not pa.types.is_dictionary(kind):
+        return column
+    if str(kind.value_type) == "string_view":  # polars', which Arrow cannot decode
+        kind = pa.dictionary(kind.index_type, pa.large_string())
+    return column.cast(kind).cast(kind.value_type)
 
 
 def write_table(frame: pd.DataFrame, path: Path) -> None:

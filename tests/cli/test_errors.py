@@ -7,6 +7,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from pyarrow import feather
 from typer.main import get_command
 
 from helpers.cli import fail, fit, invoke, params, predict, run, write
@@ -240,6 +241,10 @@ def test_odd_parquet_files(small, command):
         pq.write_table(content, "d.parquet")
         told = fail(*command(data="d.parquet"))
         assert told.startswith(f"DATA: {message}")
+    pairs = pa.DictionaryArray.from_arrays(np.zeros(60, int), pa.array([{"a": 1}]))
+    feather.write_feather(table.set_column(0, "alpha", pairs), "d.feather")
+    told = fail(*command(data="d.feather"))
+    assert told.startswith("DATA: cannot read 'd.feather': Unsupported cast from ")
 
 
 def blank(name, rows, value=np.nan):

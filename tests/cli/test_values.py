@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -163,6 +164,24 @@ def test_categories_of_a_typed_file_need_no_declaration(frame, path, dtype):
     X = data[["a"]].assign(c=data["c"].cat.rename_categories(names))
     expected = Regressor(max_iter=3).fit(X, data["y"]).predict(X)
     assert np.array_equal(predict(path), expected)
+
+
+@pytest.mark.parametrize("kind", [pl.String, pl.Categorical, pl.Enum(["b", "a", "c"])])
+def test_categories_that_polars_writes(frame, kind):
+    """Of Arrow's newest types, in which Arrow itself can hardly do anything."""
+    labels = np.resize(["a", "b", "c", None], N_ROWS)
+    data = frame[["a", "y"]].assign(c=labels, era=np.resize(["b", "a", "c"], N_ROWS))
+    columns = [pl.col(name).cast(kind) for name in ("c", "era")]
+    pl.from_pandas(data).with_columns(columns).write_ipc("d.feather")
+    write(data, "d.parquet")
+    predictions = []
+    for path in ("d.feather", "d.parquet"):
+        options = ["--target", "y", "--era", "era", *BASE, *params(max_iter=3)]
+        assert "of 3 eras" in invoke("fit", path, *options).stdout
+        for other in ("d.feather", "d.parquet"):
+            predictions.append(predict(other, "--id", "c,era"))
+            assert read("p.csv")["era"].tolist() == data["era"].tolist()
+    assert all(x.equals(predictions[0]) for x in predictions)
 
 
 MONTHS = [f"2024.{month}" for month in range(1, 13)]
