@@ -179,7 +179,7 @@ def fit(
     try:
         with console.status("Fitting"):
             model.fit(X, y, eras=eras)
-    except ValueError as error:
+    except (TypeError, ValueError) as error:
         raise InputError(f"Cannot fit: {_ui.one_sentence(error)}") from error
     seconds = time.perf_counter() - start
     with _ui.writable(out):
