@@ -241,6 +241,9 @@ def predict(
     table = _tables.TableFile(data, sep, encoding, decimal)
     estimator, metadata = _load(model)
     names = metadata.feature_names
+    if not hasattr(estimator, "predict"):
+        text = f"{metadata.estimator} is a transformer and predicts nothing"
+        raise InputError(f"MODEL: {model} has no model: {text}.")
     if names is None:
         raise InputError(f"MODEL: {model} was fitted without column names.")
     known, used = set(table.columns), _tables.era_columns_of(estimator, metadata)

@@ -16,6 +16,7 @@ from sklearn_era.cli._commands import app
 from sklearn_era.cli._ui import name_options, print_table
 from sklearn_era.ensemble import HistGradientBoostingRegressor
 from sklearn_era.model_files import load_model, save_model
+from sklearn_era.preprocessing import EraStandardScaler, EraTargetEncoder
 
 pytestmark = pytest.mark.usefixtures("small")
 SUFFIX = "must end in .csv, .csv.gz, .tsv, .tsv.gz, .parquet, .feather."
@@ -311,6 +312,18 @@ def test_predict_lacking_features(small, tmp_path):
     content = (tmp_path / "m.era").read_bytes()
     (tmp_path / "m.era").write_bytes(content[: len(content) // 2])
     assert fail(*predict()) == "MODEL: m.era is not a model file of sklearn_era."
+
+
+@pytest.mark.parametrize("transformer", [EraStandardScaler(), EraTargetEncoder()])
+@pytest.mark.parametrize("options", [[], ["--scoring", "r2"]])
+def test_a_transformer_predicts_nothing(small, transformer, options):
+    X, y = small[["alpha", "beta"]], small["y"]
+    save_model(transformer.fit(X, y, eras=small["week"]), "m.era", era="week")
+    name = type(transformer).__name__
+    told = fail(*predict(), *options)
+    text = f"{name} is a transformer and predicts nothing."
+    assert told == f"MODEL: m.era has no model: {text}"
+    assert run("info", "m.era").startswith(f"{name}\n")
 
 
 def test_scores_of_predictions_need_the_target(small):
