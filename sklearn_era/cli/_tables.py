@@ -140,8 +140,10 @@ class TableFile:
             opened = dataset.dataset(self._path, format=self._suffix[1:])
             return opened if columns is None else opened.to_table(columns=columns)
         given = {"include_columns": columns or [], "decimal_point": self.decimal}
+        # Arrow itself overlooks .GZ in capitals.
+        packing = "gzip" if self._suffix.endswith(".gz") else None
         return (csv.open_csv if columns is None else csv.read_csv)(
-            self._path,
+            pa.input_stream(self._path, compression=packing),
             # A row must fit into a block, even with a hundred thousand columns.
             csv.ReadOptions(encoding=self._encoding, block_size=2**24),
             csv.ParseOptions(delimiter=self._sep, newlines_in_values=True),
