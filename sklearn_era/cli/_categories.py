@@ -44,7 +44,7 @@ def find_known(texts: Iterable[str], known: dict[str, Any]) -> dict[str, Any]:
     plain = {x: _plain(x) for x in known}
     n_spellings = Counter(plain.values())
     others = {y: x for x, y in plain.items() if n_spellings[y] == 1}
-    if {*others} <= {"0", "1"}:  # flags, as some libraries store them
+    if {*n_spellings} <= {"0", "1"}:  # flags, as some libraries store them
         others |= {"false": "0", "true": "1"}
     found = {x: x if x in known else others.get(_plain(x)) for x in texts}
     return {x: known[y] for x, y in found.items() if y in known}
