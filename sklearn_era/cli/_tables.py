@@ -117,9 +117,9 @@ class TableFile:
 
     def copy(self, columns: Sequence[str]) -> pd.DataFrame:
         """Return columns as they are in the file, with the text of a text file."""
-        return (
-            self.read(columns, columns) if self._sep else self._load(columns, (), True)
-        )
+        if self._sep:
+            return self.read(columns, columns)
+        return self._load(columns, (), keep_dates=True)
 
     def _load(
         self, columns: Sequence[str], text: Collection[str], keep_dates: bool = False

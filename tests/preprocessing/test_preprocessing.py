@@ -300,6 +300,8 @@ def test_predictions_come_back_to_the_level_of_their_era():
     found = model.set_params(regressor=forest).fit(rows, y, eras=weeks)
     errors = found.predict(rows, eras=weeks) - y
     assert np.abs(errors).max() < np.abs(found.predict(rows) - y).max()
+    search = EraSearchCV(forest, {"max_depth": [2]}, cv=2).fit(rows, y, eras=weeks)
+    assert_array_equal(search.predict(rows, eras=weeks), search.predict(rows))
 
 
 def make_task(n_eras=12, n_rows=50):
