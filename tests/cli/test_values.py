@@ -415,7 +415,8 @@ AMOUNTS = [Decimal("1.00"), Decimal("2.50")], ["1", "2.50"], ["1.0", "2.50"]
 def test_flags_and_dates_are_categories_however_they_are_spelled(coded, spellings):
     # In CSV, 1.00 is a text.
     paths = ["d.parquet", *([] if spellings is AMOUNTS else ["d.csv"])]
-    tables = [coded.assign(c=pd.Series(x).take(coded.c > 0).array) for x in spellings]
+    is_high = (coded["c"] > 0).astype(int)
+    tables = [coded.assign(c=pd.Series(x).take(is_high).array) for x in spellings]
     for fitted in tables:
         fit(write(fitted, "d.parquet"), *CATEGORY, max_iter=5)
         expected = predict("d.parquet")
@@ -433,13 +434,14 @@ def test_flags_and_dates_are_categories_however_they_are_spelled(coded, spelling
     EraForestRegressor(5, categorical_features=["c"], random_state=0),
 ], ids=["booster", "forest"])  # fmt: skip
 def test_flags_and_dates_of_models_of_python(coded, given, model):
-    X = coded[["a"]].assign(c=pd.Series(given).take(coded["c"] > 0).array)
+    is_high = (coded["c"] > 0).astype(int)
+    X = coded[["a"]].assign(c=pd.Series(given).take(is_high).array)
     save_model(model.fit(X, coded["y"], eras=coded.index // 100), "m.era")
     expected = model.predict(X)
     assert np.unique(expected).size > 1
     spellings = DAYS if isinstance(given[0], pd.Timestamp) else FLAGS
     for values in (given, *spellings):
-        table = X.assign(c=pd.Series(values).take(coded["c"] > 0).array)
+        table = X.assign(c=pd.Series(values).take(is_high).array)
         for path in ("d.csv", "d.parquet"):
             assert np.array_equal(predict(write(table, path)), expected)
 
