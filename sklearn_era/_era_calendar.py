@@ -23,6 +23,7 @@ _UNEVEN = 0.15
 # Most steps of regular eras to the next one, on average, where some are left out.
 _MOST_STEPS = 2
 _DATE_SHAPE = re.compile("0(-0|-0-0|-?[QMW]0)")  # of text whose numbers are 0
+_ISO_DATE = re.compile(r"\d{4}-\d\d(-\d\d([ T]\d\d(:\d\d(:\d\d([.]\d+)?)?)?)?)?")
 
 
 def _monday_of(year: int, week: int) -> datetime.date:
@@ -139,6 +140,20 @@ def hold_dates(texts: list[str]) -> bool:
     """Return whether all texts are dates, or some are dates with years of 4 digits."""
     some = (x for x in texts if re.search(r"\d{4}", x))
     return are_dates(texts) or any(are_dates([x]) for x in some)
+
+
+def dates_in(texts: Labels) -> Labels:
+    """Return ISO dates without a time zone, perhaps with a time of day, as NumPy's;
+    raise ValueError with the first text that is none, though NumPy might read it.
+    """
+    for text in np.unique(texts).tolist():
+        try:
+            if not _ISO_DATE.fullmatch(text):
+                raise ValueError
+            np.datetime64(text)
+        except ValueError:
+            raise ValueError(text) from None
+    return texts.astype("M8[us]")
 
 
 def _readings_of_text(texts: list[str], n_known: int) -> dict[str, list[Any]]:

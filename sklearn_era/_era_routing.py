@@ -36,6 +36,7 @@ from ._warnings import listed, warn_user
 
 # The labels of times and groups, of models around others and of boosters.
 _KNOWN = ("_known_eras", "_known_groups"), ("_era_labels", "_group_labels")
+_INNER = "estimator_", "best_estimator_", "regressor_", "transformer_"
 
 
 class PredictsByEra:
@@ -195,14 +196,16 @@ def take_eras_to_predict(model: Any, X: Any, eras: Any) -> tuple[Any, Any]:
 
 def known_labels(model: Any) -> tuple[Any, Any]:
     """Return the labels of times and of groups in a model's fit. Either is None if the
-    model keeps none.
+    model keeps none; times are the eras left out if it keeps no others.
     """
-    inner = (getattr(model, name, None) for name in ("estimator_", "best_estimator_"))
-    for one in (model, *inner, *getattr(model, "members_", {}).values()):
-        for times, groups in _KNOWN:
-            if hasattr(one, times):
-                return getattr(one, times), getattr(one, groups, None)
-    return None, None
+    for times, groups in _KNOWN:
+        if hasattr(model, times):
+            return getattr(model, times), getattr(model, groups, None)
+    inner = (getattr(model, name) for name in _INNER if hasattr(model, name))
+    for one in (*inner, *getattr(model, "members_", {}).values()):
+        if (found := known_labels(one))[0] is not None:
+            return found
+    return getattr(model, "era_labels_", None), None
 
 
 def warn_of_new_groups(model: Any, eras: EraColumns, group: str | None) -> None:

@@ -179,7 +179,7 @@ def fit(
     try:
         with console.status("Fitting"):
             model.fit(X, y, eras=eras)
-    except ValueError as error:
+    except (TypeError, ValueError) as error:
         raise InputError(f"Cannot fit: {_ui.one_sentence(error)}") from error
     seconds = time.perf_counter() - start
     with _ui.writable(out):
@@ -234,13 +234,16 @@ def predict(
 
     from sklearn_era._era_routing import warn_of_new_groups, with_eras
     from sklearn_era._tables.columns import list_columns
-    from sklearn_era.cli import _scores, _tables
+    from sklearn_era.cli import _categories, _scores, _tables
     from sklearn_era.ensemble._parameters import did_you_mean
 
     _ui.check_output(out, _tables.SUFFIXES, model, data)
     table = _tables.TableFile(data, sep, encoding, decimal)
     estimator, metadata = _load(model)
     names = metadata.feature_names
+    if not hasattr(estimator, "predict"):
+        text = f"{metadata.estimator} is a transformer and predicts nothing"
+        raise InputError(f"MODEL: {model} has no model: {text}.")
     if names is None:
         raise InputError(f"MODEL: {model} was fitted without column names.")
     known, used = set(table.columns), _tables.era_columns_of(estimator, metadata)
@@ -265,15 +268,13 @@ def predict(
         new = "new groups" if len(used) > 1 else "a new era"
         _ui.echo(f"Warning: DATA: {text}: all rows are taken for {new}.", err=True)
         used = []
-    frame = table.read(
-        [*names, *kept, *used], {*kept}.difference([*names, *used]) | {*categorical}
-    )
+    frame = table.read([*names, *used], categorical)
     _tables.refuse_missing(frame, dict.fromkeys(used, "DATA"))
-    copied = table.read(kept, kept) if {*kept}.intersection(names) else frame[kept]
+    copied = [table.copy(kept)] if kept else []
     remedy = "the model was fitted to numbers"
     X = _tables.make_features(frame[names], categorical, remedy, table.decimal)
     if categorical:
-        _tables.match_categories(X, estimator)
+        _categories.match_categories(X, estimator)
     eras: Any = None
     if used:
         eras = _tables.eras_as_fitted(frame, used, table, estimator)
@@ -292,7 +293,7 @@ def predict(
     except (TypeError, ValueError) as error:
         raise InputError(f"Cannot predict: {_ui.one_sentence(error)}") from error
     predictions = pd.DataFrame(dict(zip(headings, results, strict=True)))
-    _tables.write_table(pd.concat([copied, predictions], axis=1), out)
+    _tables.write_table(pd.concat([*copied, predictions], axis=1), out)
     _ui.echo(f"Wrote {count(len(X), 'prediction')} to {out}.")
     _ui.echo_scores(lines)
 

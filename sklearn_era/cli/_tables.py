@@ -14,22 +14,27 @@ import pyarrow as pa
 from pandas.api import types
 from pyarrow import csv, dataset
 
+from sklearn_era._era_calendar import dates_in
 from sklearn_era._era_labels import label_texts
-from sklearn_era._era_routing import known_labels, prepares_by_era
+from sklearn_era._era_routing import known_labels, takes
 from sklearn_era._eras import check_eras, encode_eras
 from sklearn_era._files import whole_file
 from sklearn_era._label_columns import EraColumns
 from sklearn_era._tables.parquet import categorical_names, index_names
 from sklearn_era._tables.target import are_classes
+from sklearn_era.auto import AutoEraClassifier, AutoEraRegressor
+from sklearn_era.calibration import EraConformalClassifier, EraConformalRegressor
 from sklearn_era.cli import _ui
+from sklearn_era.cli._categories import find_known, spell
 from sklearn_era.cli._ui import InputError, check_known, check_suffix, writable
-from sklearn_era.model_files._estimators import first_booster, inner_models
+from sklearn_era.ensemble import JustTrainTwice
+from sklearn_era.model_files._estimators import inner_models
+from sklearn_era.model_selection import EraSearchCV
 
 # Suffixes of file names, with the separator of text files.
 SUFFIXES = {".csv": ",", ".csv.gz": ",", ".tsv": "\t", ".tsv.gz": "\t"}
 SUFFIXES |= {".parquet": "", ".feather": ""}
 
-_WHOLE_FLOAT = re.compile(r"\A(-?(?:0|[1-9][0-9]*))\.0\Z")
 # Numbers in any notation, such as 1,234.5 or $1.5 or 12 %, and dates; names of nothing.
 _UNIT = r"\s*(?:[A-Z]{0,3}[$¢-¥₠-⃀]|EUR|USD|GBP|CHF|JPY|CNY|INR|kr|[%‰])?\s*"
 _NUMBER = re.compile(
@@ -38,6 +43,11 @@ _NUMBER = re.compile(
 )
 _NOTHING = re.compile(r"(?i)\W*|#?n\W?a\W?|#.+[!?]|nan|nil|none|null|missing|unknown")
 _Text = str | None
+# Models whose predictions are those of the models inside, in the same eras.
+_HAND_ON = (
+    *(AutoEraClassifier, AutoEraRegressor, EraSearchCV, JustTrainTwice),
+    *(EraConformalClassifier, EraConformalRegressor),
+)
 
 
 class TableFile:
@@ -95,15 +105,7 @@ class TableFile:
 
     def read(self, columns: Sequence[str], text: Collection[str]) -> pd.DataFrame:
         """Return columns as a data frame, leaving the columns `text` as text."""
-        with self._readable():
-            table = self.open(list(dict.fromkeys(columns)), text)
-            plain = [(field.name, _plain_type(field)) for field in table.schema]
-            # Without metadata a pandas index stays a column.
-            frame = table.cast(pa.schema(plain)).to_pandas(
-                ignore_metadata=True, date_as_object=False, integer_object_nulls=True
-            )
-        if not len(frame):
-            raise InputError(f"DATA: '{self._path}' has no rows.")
+        frame = self._load(columns, text)
         numbers = ("boolean", "decimal", "empty", "integer")  # kept as objects
         for name, column in frame.items():
             kind = types.infer_dtype(column, skipna=True)
@@ -113,14 +115,35 @@ class TableFile:
                 frame[name] = column.astype(float)
         return frame
 
+    def copy(self, columns: Sequence[str]) -> pd.DataFrame:
+        """Return columns as they are in the file, with the text of a text file."""
+        if self._sep:
+            return self.read(columns, columns)
+        return self._load(columns, (), keep_dates=True)
+
+    def _load(
+        self, columns: Sequence[str], text: Collection[str], keep_dates: bool = False
+    ) -> pd.DataFrame:
+        with self._readable():
+            table = self.open(list(dict.fromkeys(columns)), text)
+            table = pa.table({x.name: _plain(x, table[x.name]) for x in table.schema})
+            # Without metadata a pandas index stays a column.
+            given = {"ignore_metadata": True, "integer_object_nulls": True}
+            frame = table.to_pandas(date_as_object=keep_dates, **given)
+        if not len(frame):
+            raise InputError(f"DATA: '{self._path}' has no rows.")
+        return frame
+
     def open(self, columns: Any = None, text: Collection[str] = ()) -> Any:
         """Return the file opened, or these `columns` as an Arrow table."""
         if not self._sep:
             opened = dataset.dataset(self._path, format=self._suffix[1:])
             return opened if columns is None else opened.to_table(columns=columns)
         given = {"include_columns": columns or [], "decimal_point": self.decimal}
+        # Arrow itself overlooks .GZ in capitals.
+        packing = "gzip" if self._suffix.endswith(".gz") else None
         return (csv.open_csv if columns is None else csv.read_csv)(
-            self._path,
+            pa.input_stream(self._path, compression=packing),
             # A row must fit into a block, even with a hundred thousand columns.
             csv.ReadOptions(encoding=self._encoding, block_size=2**24),
             csv.ParseOptions(delimiter=self._sep, newlines_in_values=True),
@@ -135,8 +158,8 @@ class TableFile:
             return column
         values, mark = dict(zip(texts, column, strict=True)), self.decimal or "."
         if is_number:
-            plain = {x: _spell(x.strip(" +").replace(mark, ".")) for x in values}
-            other = [x for x, value in values.items() if plain[x] != _spell(value)]
+            plain = {x: spell(x.strip(" +").replace(mark, ".")) for x in values}
+            other = [x for x, value in values.items() if plain[x] != spell(value)]
             # Weeks 01 to 12 are numbers, and codes of classes are not.
             is_same = column.dtype.kind in ("biu" if argument == "--era" else "b")
             if not other or (is_same and len({*values.values()}) == len(values)):
@@ -153,8 +176,8 @@ class TableFile:
     def _readable(self) -> Iterator[None]:
         try:
             yield
-        # pyarrow raises ValueError; an unknown encoding is a LookupError.
-        except (OSError, ValueError, LookupError) as error:
+        # pyarrow's are of these, too; an unknown encoding is a LookupError.
+        except (OSError, ValueError, LookupError, NotImplementedError) as error:
             reason = _ui.one_sentence(error).removesuffix(".")
             if self._sep and re.search("utf-?8", reason, re.IGNORECASE):
                 reason += "; pass its encoding with --encoding"
@@ -163,14 +186,18 @@ class TableFile:
             raise InputError(f"DATA: cannot read '{self._path}': {reason}.") from error
 
 
-def _plain_type(field: Any) -> Any:
-    """Return a column's Arrow type of values; raise ValueError if binary or nested."""
+def _plain(field: Any, column: Any) -> Any:
+    """Return a column's values; raise ValueError if they are binary or nested."""
     kind, subject = field.type, f"column '{field.name}'"
     if pa.types.is_binary(kind):
         raise ValueError(f"{subject} is not UTF-8 text")
     if pa.types.is_nested(kind):
         raise ValueError(f"{subject} holds {kind}, but must hold one value per row")
-    return kind.value_type if pa.types.is_dictionary(kind) else kind
+    if not pa.types.is_dictionary(kind):
+        return column
+    if str(kind.value_type) == "string_view":  # polars', which Arrow cannot decode
+        kind = pa.dictionary(kind.index_type, pa.large_string())
+    return column.cast(kind).cast(kind.value_type)
 
 
 def write_table(frame: pd.DataFrame, path: Path) -> None:
@@ -191,7 +218,7 @@ def make_features(frame: Any, categorical: Any, remedy: str, decimal: str) -> An
     X = frame.copy()
     for name, column in frame.items():
         if name in categorical:
-            texts = {value: _spell(value) for value in column.dropna().unique()}
+            texts = {value: spell(value) for value in column.dropna().unique()}
             X[name] = column.map(texts).astype("category")
         elif not types.is_numeric_dtype(column.dtype):
             stray = _parse(column, decimal)[1]
@@ -206,39 +233,6 @@ def has_categories(column: pd.Series) -> bool:
     values = column.dropna().unique()
     is_number = any(_NUMBER.fullmatch(value.strip()) for value in values)
     return not is_number and values.size <= max(20, column.count() / 2)
-
-
-def match_categories(X: pd.DataFrame, estimator: Any) -> None:
-    """Replace X's categories by the model's of the same text; warn of unknown ones."""
-    is_encoded = getattr(estimator, "encoder_", None) is not None
-    estimator = first_booster(estimator)
-    if hasattr(estimator, "_codings"):  # a linear model
-        parts = [x for x in estimator._codings if isinstance(x, list)]
-        of_columns = [np.array(categories, dtype=object) for categories in parts]
-    else:
-        of_columns = estimator._preprocessor.named_transformers_["encoder"].categories_
-    names = X.columns[estimator.is_categorical_[: X.shape[1]]]
-    for name, categories in zip(names, of_columns, strict=True):
-        is_missing = pd.isna(categories)
-        known = {_spell(value): value for value in categories[~is_missing]}
-        own, n_values = X[name].astype(object).map(known), X[name].count()
-        if n_unknown := n_values - own.count():
-            values = f"{n_unknown:,} of {n_values:,} values of column '{name}'"
-            text = f"the model has not seen {values}, and treats them as missing."
-            _ui.echo(f"Warning: DATA: {text}", err=True)
-        # The estimator's own missing value: None and NaN are two categories to it.
-        missing = [*categories[is_missing], np.nan][0]
-        others = missing
-        if is_encoded and all(isinstance(x, str) for x in known.values()):
-            # Missing values are a category to an encoder, and unknown ones are none.
-            others = X[name].astype(object).where(X[name].notna(), missing)
-        X[name] = own.astype(object).where(own.notna(), others)
-
-
-def _spell(value: Any) -> str:
-    """Return a category's text: "1" for 1, also for 1.0, as pandas may store 1."""
-    text = _WHOLE_FLOAT.sub(r"\1", str(value))
-    return "0" if text == "-0" else text
 
 
 def make_target(column: pd.Series, task: str, table: TableFile) -> tuple[Any, bool]:
@@ -302,8 +296,9 @@ def read_truth(table: TableFile, metadata: Any, classes: list[Any]) -> tuple[Any
     refuse_missing(frame, options)
     if classes:
         labels = table.read_labels(frame[target], "--scoring")
-        known = {_spell(x): x for x in classes}
-        y = np.array([known.get(_spell(x), x) for x in labels])
+        texts = {x: spell(x) for x in labels.unique()}
+        found = find_known(texts.values(), {spell(x): x for x in classes})
+        y = np.array([found.get(texts[x], x) for x in labels])
     else:
         remedy = "the model was fitted to numbers"
         y = make_features(frame[[target]], (), remedy, table.decimal)[target].to_numpy()
@@ -337,13 +332,14 @@ def era_columns_of(estimator: Any, metadata: Any) -> list[Any]:
 
 
 def _differs_by_era(estimator: Any) -> bool:
-    """Return whether predictions of the same row may differ between eras."""
-    return (
-        getattr(estimator, "era_effects", None) is not None
-        or hasattr(estimator, "_calibrators")
-        or prepares_by_era(estimator)
-        or any(map(_differs_by_era, inner_models(estimator)))
-    )
+    """Return whether predictions of the same row may differ between eras. Of models
+    that take eras, only those that are known to ignore them are the same.
+    """
+    if hasattr(estimator, "_predictors"):  # trees
+        return getattr(estimator, "era_effects", None) is not None
+    if isinstance(estimator, _HAND_ON):
+        return any(map(_differs_by_era, inner_models(estimator)))
+    return takes(estimator.predict, "eras")
 
 
 def eras_as_fitted(
@@ -367,9 +363,9 @@ def eras_as_fitted(
             eras[i] = np.array(texts, dtype=object)
         elif known.dtype.kind == "M" and is_text:
             try:
-                eras[i] = np.asarray(labels).astype(str).astype("M8[us]")
+                eras[i] = dates_in(np.asarray(labels).astype(str))
             except ValueError as error:
-                told = f"column '{name}' holds '{labels[0]}', and the model knows "
+                told = f"column '{name}' holds '{error}', and the model knows "
                 told += f"dates such as {label_texts(known)[-1]}: write them likewise."
                 raise InputError(f"DATA: {told}") from error
     return found if len(columns) > 1 else eras[0]

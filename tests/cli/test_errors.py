@@ -7,6 +7,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from pyarrow import feather
 from typer.main import get_command
 
 from helpers.cli import fail, fit, invoke, params, predict, run, write
@@ -15,6 +16,7 @@ from sklearn_era.cli._commands import app
 from sklearn_era.cli._ui import name_options, print_table
 from sklearn_era.ensemble import HistGradientBoostingRegressor
 from sklearn_era.model_files import load_model, save_model
+from sklearn_era.preprocessing import EraStandardScaler, EraTargetEncoder
 
 pytestmark = pytest.mark.usefixtures("small")
 SUFFIX = "must end in .csv, .csv.gz, .tsv, .tsv.gz, .parquet, .feather."
@@ -92,6 +94,9 @@ CRITERION = "--split-criterion: there is no criterion "
     (params(random_state=3), TWICE("random_state")),
     ([*params(max_iter=3), "--param", "max-iter=4"], TWICE("max_iter")),
     (params(learning_rate="nan"), MUST("learning_rate")),
+    (params(loss="quantile"), "Cannot fit: quantile must be an instance of float"),
+    ([*params(loss="quantile"), *ERA, "--estimator", "auto"],
+     "Cannot fit: quantile must be an instance of float"),
     (["--split-criterion", "directionl"],
      CRITERION + "'directionl'; did you mean 'directional'?"),
     (["--split-criterion", "[1]", *ERA], CRITERION + "'[1]'; use 'gain', 'era', "),
@@ -240,6 +245,10 @@ def test_odd_parquet_files(small, command):
         pq.write_table(content, "d.parquet")
         told = fail(*command(data="d.parquet"))
         assert told.startswith(f"DATA: {message}")
+    pairs = pa.DictionaryArray.from_arrays(np.zeros(60, int), pa.array([{"a": 1}]))
+    feather.write_feather(table.set_column(0, "alpha", pairs), "d.feather")
+    told = fail(*command(data="d.feather"))
+    assert told.startswith("DATA: cannot read 'd.feather': Unsupported cast from ")
 
 
 def blank(name, rows, value=np.nan):
@@ -303,6 +312,18 @@ def test_predict_lacking_features(small, tmp_path):
     content = (tmp_path / "m.era").read_bytes()
     (tmp_path / "m.era").write_bytes(content[: len(content) // 2])
     assert fail(*predict()) == "MODEL: m.era is not a model file of sklearn_era."
+
+
+@pytest.mark.parametrize("transformer", [EraStandardScaler(), EraTargetEncoder()])
+@pytest.mark.parametrize("options", [[], ["--scoring", "r2"]])
+def test_a_transformer_predicts_nothing(small, transformer, options):
+    X, y = small[["alpha", "beta"]], small["y"]
+    save_model(transformer.fit(X, y, eras=small["week"]), "m.era", era="week")
+    name = type(transformer).__name__
+    told = fail(*predict(), *options)
+    text = f"{name} is a transformer and predicts nothing."
+    assert told == f"MODEL: m.era has no model: {text}"
+    assert run("info", "m.era").startswith(f"{name}\n")
 
 
 def test_scores_of_predictions_need_the_target(small):

@@ -8,13 +8,18 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.base import clone, is_classifier
 from sklearn.metrics import r2_score
 
-from helpers.cli import invoke, params, read, run, shops_by_week, write
+from helpers.cli import fail, invoke, params, read, run, shops_by_week, write
 from sklearn_era.auto import AutoEraRegressor
-from sklearn_era.calibration import EraConformalRegressor
+from sklearn_era.calibration import EraCalibratedClassifier, EraConformalRegressor
+from sklearn_era.ensemble import EraForestRegressor, JustTrainTwice
+from sklearn_era.ensemble import HistGradientBoostingClassifier as Classifier
 from sklearn_era.ensemble import HistGradientBoostingRegressor as Regressor
 from sklearn_era.model_files import load_model, read_metadata, save_model
+from sklearn_era.model_selection import EraSearchCV
+from sklearn_era.preprocessing import EraTargetRegressor, EraTargetTransformer
 
 pytestmark = pytest.mark.filterwarnings("ignore:Labels are text")
 TOLD = r"8 of 48 rows are of 2 group\(s\) that the fit has not seen \(9101, 9102\), and"
@@ -69,6 +74,47 @@ def test_a_column_of_eras_is_read_where_predictions_depend_on_it(form, labels):
         np.testing.assert_allclose(found, model.predict(later), rtol=1e-6)
 
 
+LAST = EraTargetTransformer(level="last", smooth=0)
+OF_TARGETS = EraTargetRegressor(Regressor(max_iter=3), LAST)
+LEVELS, UP = Regressor(max_iter=3, era_effects="intercept"), Classifier(max_iter=3)
+UP_BY_LEVEL = Classifier(max_iter=3, era_effects="intercept")
+
+
+@pytest.mark.parametrize(("model", "uses"), [
+    (OF_TARGETS, True), (EraConformalRegressor(OF_TARGETS, cv=3), True),
+    (EraSearchCV(OF_TARGETS, {"regressor__max_depth": [2]}, cv=3), True),
+    (EraTargetRegressor(EraForestRegressor(2), LAST), True),
+    (EraConformalRegressor(LEVELS, cv=3), True), (EraForestRegressor(2), False),
+    (EraConformalRegressor(EraForestRegressor(2), cv=3), False),
+    (EraCalibratedClassifier(UP, cv=3), True), (JustTrainTwice(UP), False),
+    (JustTrainTwice(UP_BY_LEVEL), True), (UP, False),
+], ids=range(11))  # fmt: skip
+@pytest.mark.parametrize("kind", [str, "M8[us]"])
+def test_models_of_python_are_told_the_eras_that_they_use(model, uses, kind):
+    """Whatever is around what, and whether labels are dates or their text."""
+    rng, week = np.random.default_rng(0), np.repeat(np.arange(12), 20)
+    dates = (np.datetime64("2024-01-01") + 7 * week).astype(kind)
+    rows = pd.DataFrame({"a": rng.normal(size=week.size)})
+    y = rows.a + week
+    if is_classifier(model):
+        y = (rows.a + week % 3 > 1).astype(int)
+    save_model(clone(model).fit(rows, y, eras=dates), "m.era", target="y", era="week")
+    fitted, heading = load_model("m.era")[0], "prediction"
+    predict, p = fitted.predict, getattr(fitted, "predict_proba", None)
+    if is_classifier(model):
+        predict, heading = lambda *X, **given: p(*X, **given)[:, 1], "probability_1"
+    expected = predict(rows, eras=dates) if uses else predict(rows)
+    assert np.array_equal(expected, predict(rows)) != uses
+    text = np.datetime_as_string(dates.astype("M8[D]"))
+    for path in ("d.csv", "d.parquet"):
+        write(rows.assign(week=text), path)
+        run("predict", "m.era", path, "--out", "p.csv")
+        np.testing.assert_array_equal(read("p.csv")[heading], expected)
+    write(rows, "d.csv")
+    told = invoke("predict", "m.era", "d.csv", "--out", "p.csv").stderr
+    assert ("lacks 'week': all rows are taken for a new era." in told) == uses
+
+
 @pytest.mark.parametrize("columns", [["week", "shop"], ["shop", "week"]])
 @pytest.mark.parametrize("kind", ["booster", "average", "intervals"])
 def test_new_groups_are_told_to_models_of_known_ones(kind, columns):
@@ -116,16 +162,23 @@ def test_dates_of_a_model_are_read_from_text():
     model = Regressor(max_iter=5, era_effects="intercept", era_order=order)
     model.fit(dated[["a"]], dated.y, eras=dated[columns])
     save_model(model, "m.era", target="y")
-    write(asked.assign(week="2024-04"), "d.csv")
-    run("predict", "m.era", "d.csv", "--out", "p.csv")
     eras = asked.assign(week=pd.Timestamp("2024-04-01"))[columns]
     expected = model.predict(asked[["a"]], eras=eras)
-    np.testing.assert_allclose(read("p.csv").prediction, expected, rtol=1e-9)
-    write(asked.assign(week="spring"), "d.csv")
-    told = invoke("predict", "m.era", "d.csv", "--out", "p.csv")
-    assert told.exit_code == 2
-    holds = "column 'week' holds 'spring', and the model knows dates such as"
-    assert holds in told.stderr
+    for text in ("2024-04", "2024-04-01", "2024-04-01 00:00", "2024-04-01T00:00:00.0"):
+        write(asked.assign(week=text), "d.parquet")
+        run("predict", "m.era", "d.parquet", "--out", "p.csv")
+        np.testing.assert_allclose(read("p.csv").prediction, expected, rtol=1e-9)
+    # NumPy takes many of these for dates, by other rules.
+    for text in (
+        *("spring", "20240401", "202404", "2024", "240401", "2024-13", "today", "NaT"),
+        *("2024-04-01T00:00:00Z", "2024-04-01 00:00+02:00", "01.04.2024", ""),
+    ):
+        weeks = asked.week.where(asked.index != 3, text)
+        write(asked.assign(week=weeks), "d.parquet")
+        told = fail("predict", "m.era", "d.parquet", "--out", "p.csv")
+        holds = f"column 'week' holds '{text}', and the model knows dates such as"
+        missing = "column 'week' has 1 missing value"
+        assert told.startswith(f"DATA: {holds if text else missing}")
 
 
 def test_a_file_names_groups_and_the_question():

@@ -96,6 +96,7 @@ def test_info_tells_what_a_model_card_needs(frame, features):
 @pytest.mark.parametrize(("table", "out"), [
     ("d.csv", "p.parquet"), ("d.csv.gz", "p.tsv"), ("d.tsv", "p.feather"),
     ("d.parquet", "p.csv.gz"), ("d.feather", "p.csv"), ("D.CSV", "p.tsv.gz"),
+    ("D.CSV.GZ", "P.CSV.GZ"),
 ])  # fmt: skip
 def test_regression_round_trip(frame, features, table, out):
     parameters = {"max_iter": 8, "split_criterion__min_agreement": 0.6}

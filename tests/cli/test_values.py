@@ -2,11 +2,14 @@
 
 import csv
 import gzip
-from datetime import time
+from datetime import date, datetime, time
+from decimal import Decimal
+from itertools import product
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
+import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -16,9 +19,11 @@ from hypothesis import strategies as st
 from helpers.cli import N_ROWS, fail, invoke, params, read, run, write
 from helpers.grids import slow
 from sklearn_era.cli._tables import TableFile, make_features
+from sklearn_era.ensemble import EraForestRegressor
 from sklearn_era.ensemble import HistGradientBoostingRegressor as Regressor
 from sklearn_era.model_files import load_model, read_metadata, save_model
 
+FLAGS = [False, True], ["false", "true"], ["FALSE", "True"]
 BASE = ["--no-score", "--out", "m.era"]
 
 
@@ -161,6 +166,24 @@ def test_categories_of_a_typed_file_need_no_declaration(frame, path, dtype):
     assert np.array_equal(predict(path), expected)
 
 
+@pytest.mark.parametrize("kind", [pl.String, pl.Categorical, pl.Enum(["b", "a", "c"])])
+def test_categories_that_polars_writes(frame, kind):
+    """Of Arrow's newest types, in which Arrow itself can hardly do anything."""
+    labels = np.resize(["a", "b", "c", None], N_ROWS)
+    data = frame[["a", "y"]].assign(c=labels, era=np.resize(["b", "a", "c"], N_ROWS))
+    columns = [pl.col(name).cast(kind) for name in ("c", "era")]
+    pl.from_pandas(data).with_columns(columns).write_ipc("d.feather")
+    write(data, "d.parquet")
+    predictions = []
+    for path in ("d.feather", "d.parquet"):
+        options = ["--target", "y", "--era", "era", *BASE, *params(max_iter=3)]
+        assert "of 3 eras" in invoke("fit", path, *options).stdout
+        for other in ("d.feather", "d.parquet"):
+            predictions.append(predict(other, "--id", "c,era"))
+            assert read("p.csv")["era"].tolist() == data["era"].tolist()
+    assert all(x.equals(predictions[0]) for x in predictions)
+
+
 MONTHS = [f"2024.{month}" for month in range(1, 13)]
 DIGITS = [str(12345678901234567890 + k) for k in range(4)]
 
@@ -208,6 +231,17 @@ def test_classes_are_as_they_are_spelled(frame, labels, classes, path):
     assert read("p.parquet")["prediction"].tolist() == expected.tolist()
 
 
+@pytest.mark.parametrize("classes", FLAGS, ids=range(3))
+def test_predictions_are_scored_on_flags_however_they_are_spelled(frame, classes):
+    tables = [frame[["a"]].assign(y=np.array(x)[frame["up"]]) for x in FLAGS]
+    fit(write(frame[["a"]].assign(y=np.array(classes)[frame["up"]]), "d.parquet"))
+    for table, path in product(tables, ["d.csv", "d.parquet"]):
+        scored = ["predict", "m.era", write(table, path), "--scoring", "accuracy"]
+        told = invoke(*scored, "--out", "p.csv")
+        assert (told.exit_code, told.stderr) == (0, "")
+        assert "accuracy: 0.7" in told.stdout
+
+
 @pytest.mark.parametrize(("labels", "options"), [
     (["0", "7", "10"], []), (["00.5", "01.5", "2.0"], []), (["-05", "-1", "3"], []),
     (["1.50", "1E5", "+2"], []), (["007", "008", "10"], ["--task", "regression"]),
@@ -246,6 +280,38 @@ def test_ids_are_copied_as_they_are_spelled(frame, labels, path):
     copied = read("p.csv", dtype=str, keep_default_na=False)
     assert copied["id"].tolist() == np.resize(labels, N_ROWS).tolist()
     assert read("p.csv")["a"].equals(frame["a"])
+
+
+@pytest.mark.parametrize(("labels", "options"), [
+    (["2024-01-01 00:00:00", "2024-02-01 00:00:00", "2024-03-01 00:00:00"], []),
+    (["2024.10", "2024.11", "2024.12"], ["--era-order", "ordered"]),
+    (["01", "02", "10"], ["--groups", "shop", "--known-groups"]),
+])  # fmt: skip
+@pytest.mark.parametrize("path", ["d.csv", slow("d.tsv")])
+def test_ids_that_the_model_reads_are_copied_as_they_are(frame, labels, options, path):
+    ids = frame[["a", "y"]].assign(when=np.resize(labels, N_ROWS))
+    ids["shop"] = np.repeat(["001", "002"], N_ROWS // 2)
+    eras = ["--target", "y", "--features", "a", "--era", "when", *options]
+    eras += [*BASE, *params(era_effects="intercept", max_iter=1)]
+    assert invoke("fit", write(ids, path), *eras).exit_code == 0
+    run("predict", "m.era", path, "--out", "p.csv", "--id", "shop,when")
+    for name in ("shop", "when"):
+        assert read("p.csv", dtype=str)[name].tolist() == ids[name].tolist()
+
+
+def test_ids_of_a_typed_file_keep_their_values(frame):
+    ids = {
+        "text": ["", "NA", None], "day": [date(2024, 1, 1), None, date(1, 1, 1)],
+        "whole": [1, None, 2], "flag": [True, None, False],
+        "price": pa.array([Decimal("1.50")] * 3),
+        "at": pa.array([datetime(2024, 1, 1)] * 3, pa.timestamp("us", "Europe/Zurich")),
+    }  # fmt: skip
+    fit(write(frame[["a", "y"]], "d.parquet"))
+    table = pa.table({"a": [1.0, 2.0, 3.0], **ids})
+    pq.write_table(table, "d.parquet")
+    run("predict", "m.era", "d.parquet", "--out", "p.parquet", "--id", ",".join(ids))
+    copied = pq.read_table("p.parquet")
+    assert copied.select([*ids]).to_pydict() == table.select([*ids]).to_pydict()
 
 
 @pytest.mark.parametrize("path", ["d.csv", "d.csv.gz"])
@@ -332,6 +398,64 @@ def test_a_whole_number_is_one_category_however_it_is_spelled(coded, fitted_on):
     expected = Regressor(max_iter=5).fit(X, coded["y"]).predict(X)
     for name in ("1.csv", "1.0.csv", "1.parquet", "1.0.parquet", "text.parquet"):
         assert np.array_equal(predict(name), expected)
+
+
+DAYS = (
+    [date(2024, 1, 1), date(2024, 1, 2)],
+    pd.to_datetime(["2024-01-01", "2024-01-02"]),
+)
+DAYS += (["2024-01-01", "2024-01-02"], ["2024-01-01T00:00", "2024-01-02 00:00:00.000"])
+TIMES = pd.date_range("2024-01-01", periods=2, freq="90min"), [
+    "2024-01-01 00:00:00", "2024-01-01T01:30:00.0"
+]  # fmt: skip
+AMOUNTS = [Decimal("1.00"), Decimal("2.50")], ["1", "2.50"], ["1.0", "2.50"]
+
+
+@pytest.mark.parametrize("spellings", [FLAGS, DAYS, TIMES, AMOUNTS], ids=range(4))
+def test_flags_and_dates_are_categories_however_they_are_spelled(coded, spellings):
+    # In CSV, 1.00 is a text.
+    paths = ["d.parquet", *([] if spellings is AMOUNTS else ["d.csv"])]
+    is_high = (coded["c"] > 0).astype(int)
+    tables = [coded.assign(c=pd.Series(x).take(is_high).array) for x in spellings]
+    for fitted in tables:
+        fit(write(fitted, "d.parquet"), *CATEGORY, max_iter=5)
+        expected = predict("d.parquet")
+        assert expected.nunique() > 1
+        for table, path in product(tables, paths):
+            assert np.array_equal(predict(write(table, path)), expected)
+
+
+@pytest.mark.parametrize("given", [
+    pd.Series(FLAGS[0]), pd.Categorical(FLAGS[0]), pd.Series([0, 1]),
+    pd.Categorical([0, 1]), pd.Categorical(DAYS[1]),
+], ids=range(5))  # fmt: skip
+@pytest.mark.parametrize("model", [
+    Regressor(max_iter=5, categorical_features=["c"]),
+    EraForestRegressor(5, categorical_features=["c"], random_state=0),
+], ids=["booster", "forest"])  # fmt: skip
+def test_flags_and_dates_of_models_of_python(coded, given, model):
+    is_high = (coded["c"] > 0).astype(int)
+    X = coded[["a"]].assign(c=pd.Series(given).take(is_high).array)
+    save_model(model.fit(X, coded["y"], eras=coded.index // 100), "m.era")
+    expected = model.predict(X)
+    assert np.unique(expected).size > 1
+    spellings = DAYS if isinstance(given[0], pd.Timestamp) else FLAGS
+    for values in (given, *spellings):
+        table = X.assign(c=pd.Series(values).take(is_high).array)
+        for path in ("d.csv", "d.parquet"):
+            assert np.array_equal(predict(write(table, path)), expected)
+
+
+def test_a_text_with_two_known_spellings_is_unknown(coded):
+    kinds = np.searchsorted([-1, 0, 2, 30], coded["c"])
+    for known in (["true", "True", "1", "1"], ["true", "True", "2024-01", "1"]):
+        write(coded.assign(c=np.array(known)[kinds]), "d.csv")
+        fit("d.csv", *CATEGORY)
+        predict("d.csv")
+        for text in ("TRUE", "0", "2024-01-01"):
+            write(coded.assign(c=text), "d.csv")
+            told = invoke("predict", "m.era", "d.csv", "--out", "p.csv").stderr
+            assert "has not seen 600 of 600 values" in told
 
 
 @pytest.mark.parametrize("text", ["01", "01.0", "1.5", "1.0.0", "1.", "v1.0", "1e3"])

@@ -325,6 +325,12 @@ def test_predictions_come_back_to_the_level_of_their_era():
     model.set_params(regressor=make_pipeline("passthrough", LinearRegression()))
     found = model.fit(rows, y, eras=weeks).predict(rows, eras=weeks)
     assert_allclose(found, y)  # of a pipeline whose predictions take no eras
+    forest = EraForestRegressor(3, random_state=0)
+    found = model.set_params(regressor=forest).fit(rows, y, eras=weeks)
+    errors = found.predict(rows, eras=weeks) - y
+    assert np.abs(errors).max() < np.abs(found.predict(rows) - y).max()
+    search = EraSearchCV(forest, {"max_depth": [2]}, cv=2).fit(rows, y, eras=weeks)
+    assert_array_equal(search.predict(rows, eras=weeks), search.predict(rows))
 
 
 def make_task(n_eras=12, n_rows=50):

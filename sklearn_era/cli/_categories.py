@@ -1,0 +1,78 @@
+"""Categories as text, and those of a table as the ones that a model knows."""
+
+import re
+from collections import Counter
+from collections.abc import Iterable
+from contextlib import suppress
+from decimal import Decimal
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from sklearn_era._era_calendar import dates_in
+from sklearn_era._era_labels import label_texts
+from sklearn_era.cli import _ui
+from sklearn_era.model_files._estimators import first_booster
+
+_WHOLE_FLOAT = re.compile(r"\A(-?(?:0|[1-9][0-9]*))\.0\Z")
+_TIME = re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d.*")
+
+
+def spell(value: Any) -> str:
+    """Return a category's text: "1" for 1, also for 1.0, as pandas may store 1."""
+    if isinstance(value, Decimal) and value == value.to_integral_value():
+        return f"{value:.0f}"
+    text = _WHOLE_FLOAT.sub(r"\1", str(value))
+    return "0" if text == "-0" else text
+
+
+def _plain(text: str) -> str:
+    """Return the text that all spellings of a flag or of a time share, or the text."""
+    if text.lower() in ("true", "false"):
+        return text.lower()
+    if _TIME.fullmatch(text):
+        with suppress(ValueError):
+            return label_texts(dates_in(np.array([text])))[0]
+    return text
+
+
+def find_known(texts: Iterable[str], known: dict[str, Any]) -> dict[str, Any]:
+    """Return the values in `known` of texts, by text. One that is not there has the
+    value of another spelling, unless several known texts are its spellings.
+    """
+    plain = {x: _plain(x) for x in known}
+    n_spellings = Counter(plain.values())
+    others = {y: x for x, y in plain.items() if n_spellings[y] == 1}
+    if {*n_spellings} <= {"0", "1"}:  # flags, as some libraries store them
+        others |= {"false": "0", "true": "1"}
+    found = {x: x if x in known else others.get(_plain(x)) for x in texts}
+    return {x: known[y] for x, y in found.items() if y in known}
+
+
+def match_categories(X: pd.DataFrame, estimator: Any) -> None:
+    """Replace X's categories by the model's of the same text; warn of unknown ones."""
+    is_encoded = getattr(estimator, "encoder_", None) is not None
+    estimator = first_booster(estimator)
+    if hasattr(estimator, "_codings"):  # a linear model
+        parts = [x for x in estimator._codings if isinstance(x, list)]
+        of_columns = [np.array(categories, dtype=object) for categories in parts]
+    else:
+        of_columns = estimator._preprocessor.named_transformers_["encoder"].categories_
+    names = X.columns[estimator.is_categorical_[: X.shape[1]]]
+    for name, categories in zip(names, of_columns, strict=True):
+        is_missing = pd.isna(categories)
+        known = {spell(value): value for value in categories[~is_missing]}
+        found = find_known(X[name].cat.categories, known)
+        own, n_values = X[name].astype(object).map(found), X[name].count()
+        if n_unknown := n_values - own.count():
+            values = f"{n_unknown:,} of {n_values:,} values of column '{name}'"
+            text = f"the model has not seen {values}, and treats them as missing."
+            _ui.echo(f"Warning: DATA: {text}", err=True)
+        # The estimator's own missing value: None and NaN are two categories to it.
+        missing = [*categories[is_missing], np.nan][0]
+        others = missing
+        if is_encoded and all(isinstance(x, str) for x in known.values()):
+            # Missing values are a category to an encoder, and unknown ones are none.
+            others = X[name].astype(object).where(X[name].notna(), missing)
+        X[name] = own.astype(object).where(own.notna(), others)
