@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator
+from sklearn.base import BaseEstimator, clone
 
 from ._era_calendar import are_dates
 from ._era_labels import Labels, as_objects, categories_of, kind_of
@@ -144,3 +144,18 @@ def likeness_to_time(labels: Labels) -> int:
         texts = [x.decode() if isinstance(x, bytes) else x for x in values]
         return 3 if are_dates(texts) else int(all(x.isdigit() for x in texts))
     return 3 if all(kind.startswith("date") for kind in kinds) else 0
+
+
+def with_order(estimator: BaseEstimator, era_order: EraOrder) -> Any:
+    """Return a copy of an estimator in which all parameters `era_order` (its own and
+    those of models in it) are set that are "auto" or have a value for each column.
+    """
+    known = clone(estimator)
+    names = [
+        name
+        for name, value in known.get_params().items()
+        # A pair is that of columns as they were passed.
+        if name.split("__")[-1] == "era_order"
+        and (value == "auto" or not isinstance(value, str))
+    ]
+    return known.set_params(**dict.fromkeys(names, era_order)) if names else known

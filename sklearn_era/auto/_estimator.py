@@ -17,7 +17,7 @@ from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.validation import validate_data
 
 from .._era_arguments import eras_by_name
-from .._era_axes import keep_pair, known_order, read_again
+from .._era_axes import keep_pair, known_order, read_again, with_order
 from .._era_labels import find
 from .._era_routing import PredictsByEra, ask, prepares_by_era, question_of, score
 from .._eras import EncodedEras, read_eras
@@ -33,7 +33,6 @@ from .._warnings import refuses_moved, warn_user, warned_once
 from ..ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
 from ..ensemble._parameters import check_class_weight
 from ..model_selection import EraSearchCV, _out_of_era
-from ..model_selection._out_of_era import with_order
 from ..model_selection._search_scores import prediction
 from ..model_selection._times_and_groups import in_time, steps_of
 from ._candidates import FIRST, PLAIN, make_members, uses_eras

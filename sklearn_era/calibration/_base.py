@@ -16,7 +16,7 @@ from sklearn.utils import _safe_indexing, get_tags
 from sklearn.utils._param_validation import HasMethods, StrOptions
 
 from .._era_arguments import eras_by_name
-from .._era_axes import keep_pair, known_order
+from .._era_axes import keep_pair, known_order, with_order
 from .._era_routing import PredictsByEra, ask, question_of
 from .._fit_attributes import restores_on_failure
 from .._parameter_object import parameter, with_parameters
@@ -126,7 +126,7 @@ class OutOfEra(PredictsByEra, MetaEstimatorMixin, BaseEstimator):
         folds = out_of_era.split_eras(self.cv, X, y, encoded, walks, name, **asked)
         weights = check_sample_weight(sample_weight, X)
         order = known_order(encoded, are_ordered)
-        model = out_of_era.with_order(self.estimator, order)
+        model = with_order(self.estimator, order)
         # A model that asks the same question is asked it, unless it has one of its own.
         own = model.get_params(deep=False)
         if isinstance(own.get("cv"), Integral | None):  # else by its splitter

@@ -11,12 +11,13 @@ from sklearn.metrics import check_scoring
 from sklearn.utils import Bunch, _safe_indexing, check_random_state
 from sklearn.utils._param_validation import HasMethods, validate_params
 
+from .._era_axes import with_order
 from .._eras import EncodedEras
 from .._optional import import_optional
 from .._scikit_learn import check_sample_weight
 from .._tables.checks import names_of_columns
 from .._typing import Eras, Estimator, Folds, Scoring
-from ..model_selection._out_of_era import check_rows, with_order
+from ..model_selection._out_of_era import check_rows
 from ..model_selection._search_rule import mean_and_safe_error, mean_over_folds
 from ..model_selection._search_scores import EraMean, ScorerByEra, warn_of_undefined
 from ._features import as_frames

@@ -17,6 +17,7 @@ from sklearn.preprocessing import FunctionTransformer
 from sklearn.utils import Bunch, _safe_indexing, check_random_state
 from sklearn.utils._param_validation import HasMethods, Interval, validate_params
 
+from .._era_axes import with_order
 from .._optional import import_optional
 from .._progress import Progress
 from .._scikit_learn import check_sample_weight
@@ -26,7 +27,7 @@ from .._tables.target import are_classes
 from .._typing import Eras, Estimator, Folds, Scoring, Table
 from ..ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
 from ..model_selection import EraSearchCV
-from ..model_selection._out_of_era import check_rows, with_order
+from ..model_selection._out_of_era import check_rows
 from ..model_selection._search_rule import mean_and_safe_error, mean_over_folds
 from ._features import as_frames
 from ._turning import MAX_SEED, find_turning, measure_features

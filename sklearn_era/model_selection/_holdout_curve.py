@@ -15,6 +15,7 @@ from sklearn.utils._param_validation import StrOptions, validate_params
 from sklearn.utils.parallel import Parallel, delayed
 
 from .._era_arguments import refuse_places
+from .._era_axes import with_order
 from .._era_labels import find
 from .._eras import EncodedEras, check_eras
 from .._progress import Progress
@@ -24,7 +25,6 @@ from ._out_of_era import (
     fit_arguments,
     fit_rows,
     folds_warned_once,
-    with_order,
 )
 from ._search_scores import EraMean, ScorerByEra, warn_of_undefined
 

@@ -38,7 +38,7 @@ from .._progress import QUIET, Progress
 from .._tables.checks import check_collected
 from .._tables.no_value import no_value_noted, warn_of_no_value
 from .._tables.target import check_values
-from .._typing import Duration, EraOrder, Eras, Folds, Table
+from .._typing import Duration, Eras, Folds, Table
 from .._warnings import listed
 from ._times_and_groups import SIZE, EraSplit
 from ._walk_forward import EraWalkForwardSplit
@@ -116,21 +116,6 @@ def fit_arguments(
             raise ValueError(f"sample_weight: {why}")
         arguments[weight_name] = sample_weight
     return arguments
-
-
-def with_order(estimator: BaseEstimator, era_order: EraOrder) -> Any:
-    """Return a copy of an estimator in which all parameters `era_order` (its own and
-    those of models in it) are set that are "auto" or have a value for each column.
-    """
-    known = clone(estimator)
-    names = [
-        name
-        for name, value in known.get_params().items()
-        # A pair is that of columns as they were passed.
-        if name.split("__")[-1] == "era_order"
-        and (value == "auto" or not isinstance(value, str))
-    ]
-    return known.set_params(**dict.fromkeys(names, era_order)) if names else known
 
 
 @contextmanager

@@ -18,7 +18,7 @@ from sklearn.utils.multiclass import type_of_target
 from sklearn.utils.validation import check_is_fitted
 
 from .._era_arguments import eras_by_name
-from .._era_axes import known_order
+from .._era_axes import known_order, with_order
 from .._era_routing import (
     PredictsByEra,
     ask,
@@ -38,7 +38,6 @@ from ._out_of_era import (
     check_target,
     folds_warned_once,
     take_rows,
-    with_order,
 )
 from ._search_scores import asks_for_eras, prediction
 from ._search_steps import SearchByEra
