@@ -78,7 +78,7 @@ _FITTED: dict[str, Any] = {
         (list, "update_log_ _rules _codings estimators_ _of_eras _columns"),
         (list, "categories_ encodings_ _cells _encoded _relative"),
         (BaseEstimator | None, "encoder_"),
-        (np.ndarray | list, "_training"),
+        (np.ndarray | list, "_training"), (dict, "_before_held_out"),
         (BaseEstimator, "estimator_ identification_estimator_ best_estimator_"),
         (BaseEstimator, "regressor_ transformer_"), (str | list | None, "_era_column"),
         (np.random.Generator, "_feature_subsample_rng"), (BaseLoss, "_loss"),
@@ -353,18 +353,20 @@ def _restore_trees(estimator: BaseEstimator, is_categorical: NDArray[np.bool_]) 
     _need(not loss.is_multiclass or loss.n_classes == n_outputs > 1, "classes")
     if isinstance(estimator, HistGradientBoostingClassifier):
         _need(hasattr(loss, "predict_proba"), "loss and classes")
-    n_eras = len(getattr(estimator, "_era_labels", ()))
-    n_groups = len(getattr(estimator, "_group_labels", ()))
-    for name, shape in (
-        ("_baseline_prediction", (1, n_outputs)), ("_era_forecast", (n_outputs,)),
-        ("_era_intercepts", (n_eras, n_outputs)), ("_era_level", (n_outputs, 8)),
-        ("_era_series", (2, n_eras, n_outputs)),
-        ("_group_intercepts", (n_groups, n_outputs)),
-        ("_group_series", (2, n_groups, n_outputs)),
-    ):  # fmt: skip
-        if name == "_baseline_prediction" or hasattr(estimator, name):
-            value = getattr(estimator, name)
-            _need(value.shape == shape and value.dtype == np.float64, "predictions")
+    _check_attributes(before := getattr(estimator, "_before_held_out", {}))
+    for attributes in (vars(estimator), vars(estimator) | before):
+        n_eras = len(attributes.get("_era_labels", ()))
+        n_groups = len(attributes.get("_group_labels", ()))
+        for name, shape in (
+            ("_baseline_prediction", (1, n_outputs)), ("_era_forecast", (n_outputs,)),
+            ("_era_intercepts", (n_eras, n_outputs)), ("_era_level", (n_outputs, 8)),
+            ("_era_series", (2, n_eras, n_outputs)),
+            ("_group_intercepts", (n_groups, n_outputs)),
+            ("_group_series", (2, n_groups, n_outputs)),
+        ):  # fmt: skip
+            if name == "_baseline_prediction" or name in attributes:
+                value = attributes[name]
+                _need(value.shape == shape and value.dtype == np.float64, "predictions")
     estimator._predictors = unpack_trees(
         estimator._predictors, is_categorical, n_outputs
     )
