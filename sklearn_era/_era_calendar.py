@@ -2,6 +2,7 @@
 
 import datetime
 import re
+from collections.abc import Iterable
 from itertools import pairwise, product
 from typing import Any
 
@@ -45,10 +46,18 @@ _FORMS = {
 }
 
 
-def horizons(known: Labels, labels: Labels, default: int = 1) -> NDArray[np.intp]:
-    """Return how many eras labels come after the known ones; `default` if irregular."""
+def horizons(
+    known: Labels, labels: Labels, default: int = 1, calendars: Iterable[Labels] = ()
+) -> NDArray[np.intp]:
+    """Return how many eras labels come after the known ones; `default` if irregular.
+    Of several meanings of labels, only those that all labels of a calendar have count.
+    """
+    readings = readings_of(known, labels)
+    for calendar in calendars if len(readings) > 1 else ():
+        names = readings.keys() & readings_of(calendar, calendar[:0])
+        readings = {x: readings[x] for x in readings if x in names or not names}
     found = {}
-    for name, series in readings_of(known, labels).items():
+    for name, series in readings.items():
         if (ahead := _steps_ahead(series, known.size)) is not None:
             found[name] = ahead
     first, *others = [*found.values()] or [np.full(labels.size, default)]
