@@ -98,7 +98,11 @@ def read_known(
     axes = read_axes(eras, X, era_order, name)
     assert axes.time is not None  # of two columns
     assert axes.groups is not None
-    columns = EraColumns([axes.time.decode(), axes.groups.decode()])
+    calendar = eras.calendar if isinstance(eras, EraColumns) else None
+    columns = EraColumns(
+        [axes.time.decode(), axes.groups.decode()],
+        calendar=axes.time.labels if calendar is None else calendar,
+    )
     order = TIME_FIRST if axes.is_time_first else TIME_FIRST[::-1]
     pair = order, axes.names
     return columns, replace(axes.time, groups=axes.groups, pair=pair), True

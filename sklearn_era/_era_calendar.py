@@ -2,6 +2,7 @@
 
 import datetime
 import re
+from collections.abc import Iterable
 from itertools import pairwise, product
 from typing import Any
 
@@ -46,13 +47,20 @@ _FORMS = {
 }
 
 
-def horizons(known: Labels, labels: Labels, default: int = 1) -> NDArray[np.intp]:
+def horizons(
+    known: Labels, labels: Labels, default: int = 1, calendars: Iterable[Labels] = ()
+) -> NDArray[np.intp]:
     """Return, for each label, by how many eras it follows the last known era; return
-    `default` if the known eras are not evenly spaced. Raise ValueError if labels can be
-    read in two ways, such as months and weeks, which give different numbers of eras.
+    `default` if the known eras are not evenly spaced. If labels can be read in two
+    ways, such as months and weeks, keep the readings of all labels of `calendars`;
+    raise ValueError if those that are left give different numbers of eras.
     """
+    readings = readings_of(known, labels)
+    for calendar in calendars if len(readings) > 1 else ():
+        names = readings.keys() & readings_of(calendar, calendar[:0])
+        readings = {x: readings[x] for x in readings if x in names or not names}
     found = {}
-    for name, series in readings_of(known, labels).items():
+    for name, series in readings.items():
         if (ahead := _steps_ahead(series, known.size)) is not None:
             found[name] = ahead
     first, *others = [*found.values()] or [np.full(labels.size, default)]

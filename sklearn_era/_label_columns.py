@@ -14,8 +14,12 @@ from ._typing import Eras
 class EraColumns:
     """Columns of labels, each of its own type, which can be indexed by rows."""
 
-    def __init__(self, columns: Iterable[Any], names: Iterable[Any] = (0, 1)) -> None:
+    def __init__(
+        self, columns: Iterable[Any], names: Iterable[Any] = (0, 1),
+        calendar: Labels | None = None,
+    ) -> None:  # fmt: skip
         self.columns, self.names = [*columns], names
+        self.calendar = calendar  # all times of the rows of which these are some
         self.shape = len(self.columns[0]), len(self.columns)
 
     def __len__(self) -> int:
@@ -23,7 +27,8 @@ class EraColumns:
 
     def __getitem__(self, key: object) -> "EraColumns":
         rows = key[0] if isinstance(key, tuple) else key
-        return EraColumns((column[rows] for column in self.columns), self.names)
+        columns = (column[rows] for column in self.columns)
+        return EraColumns(columns, self.names, self.calendar)
 
 
 class LabelColumn(NamedTuple):

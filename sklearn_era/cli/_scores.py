@@ -194,7 +194,9 @@ def score_held_out(
         held_out = f"{folds[0][1].size:,} of {y.size:,} rows, drawn at random"
     else:
         order = estimator.get_params(deep=False)["era_order"]
-        _, encoded, follow = read_known(eras, y, order, "the score of later eras")
+        of_rows, encoded, follow = read_known(eras, y, order, "the score of later eras")
+        if encoded.groups is not None:
+            eras.calendar = of_rows.calendar
         if (labels := encoded.labels).size == 1:
             raise ValueError("there is only one era.")
         if follow:

@@ -71,14 +71,13 @@ _FITTED: dict[str, Any] = {
         (np.ndarray, "_folds _pairs _folds_of_eras effects_ mean_effects_"),
         (np.ndarray, "spread_effects_ center_ scale_ coef_"),
         (np.ndarray | None, "is_categorical_"), (np.ndarray | dict, "era_scores_"),
-        (dict, "_bin_mapper _predictors cv_results_ best_params_ rules_"),
-        (dict, "members_ weights_ _left_out _calibrators _class_weights"),
+        (dict, "_bin_mapper _predictors cv_results_ best_params_ rules_ members_"),
+        (dict, "weights_ _left_out _calibrators _class_weights _before_held_out"),
         (np.ndarray, "_known_groups _group_labels _group_intercepts _group_series"),
         (tuple, "_typical _pair"), (list | None, "_preprocessor"),
         (list, "update_log_ _rules _codings estimators_ _of_eras _columns"),
         (list, "categories_ encodings_ _cells _encoded _relative"),
-        (BaseEstimator | None, "encoder_"),
-        (np.ndarray | list, "_training"),
+        (BaseEstimator | None, "encoder_"), (np.ndarray | list, "_training"),
         (str | float | int | np.generic, "_smooth _robust _variation _count"),
         (BaseEstimator, "estimator_ identification_estimator_ best_estimator_"),
         (BaseEstimator, "regressor_ transformer_"), (str | list | None, "_era_column"),
@@ -354,18 +353,20 @@ def _restore_trees(estimator: BaseEstimator, is_categorical: NDArray[np.bool_]) 
     _need(not loss.is_multiclass or loss.n_classes == n_outputs > 1, "classes")
     if isinstance(estimator, HistGradientBoostingClassifier):
         _need(hasattr(loss, "predict_proba"), "loss and classes")
-    n_eras = len(getattr(estimator, "_era_labels", ()))
-    n_groups = len(getattr(estimator, "_group_labels", ()))
-    for name, shape in (
-        ("_baseline_prediction", (1, n_outputs)), ("_era_forecast", (n_outputs,)),
-        ("_era_intercepts", (n_eras, n_outputs)), ("_era_level", (n_outputs, 8)),
-        ("_era_series", (2, n_eras, n_outputs)),
-        ("_group_intercepts", (n_groups, n_outputs)),
-        ("_group_series", (2, n_groups, n_outputs)),
-    ):  # fmt: skip
-        if name == "_baseline_prediction" or hasattr(estimator, name):
-            value = getattr(estimator, name)
-            _need(value.shape == shape and value.dtype == np.float64, "predictions")
+    _check_attributes(before := getattr(estimator, "_before_held_out", {}))
+    for attributes in (vars(estimator), vars(estimator) | before):
+        n_eras = len(attributes.get("_era_labels", ()))
+        n_groups = len(attributes.get("_group_labels", ()))
+        for name, shape in (
+            ("_baseline_prediction", (1, n_outputs)), ("_era_forecast", (n_outputs,)),
+            ("_era_intercepts", (n_eras, n_outputs)), ("_era_level", (n_outputs, 8)),
+            ("_era_series", (2, n_eras, n_outputs)),
+            ("_group_intercepts", (n_groups, n_outputs)),
+            ("_group_series", (2, n_groups, n_outputs)),
+        ):  # fmt: skip
+            if name == "_baseline_prediction" or name in attributes:
+                value = attributes[name]
+                _need(value.shape == shape and value.dtype == np.float64, "predictions")
     estimator._predictors = unpack_trees(
         estimator._predictors, is_categorical, n_outputs
     )

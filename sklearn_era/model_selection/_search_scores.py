@@ -74,8 +74,9 @@ class ScorerByEra:
     ) -> Any:
         eras: Any = None
         if self.group_labels is not None:
-            era_codes, groups = era_codes.columns
-            eras = EraColumns([self.labels[era_codes], self.group_labels[groups]])
+            calendar, (era_codes, groups) = era_codes.calendar, era_codes.columns
+            columns = self.labels[era_codes], self.group_labels[groups]
+            eras = EraColumns(columns, calendar=calendar)
         elif self.labels is not None:
             eras = self.labels[era_codes]
         estimator = with_eras(estimator, eras_for_prediction(estimator, eras))

@@ -124,7 +124,9 @@ class SearchByEra(GridSearchCV):
             of_fit |= fit_arguments(self.estimator, eras, weights)
         codes, groups = self._eras.codes, self._eras.groups
         self._arguments = of_fit, of_split
-        known = codes if groups is None else EraColumns([codes, groups.codes])
+        known: Any = codes
+        if groups is not None:
+            known = EraColumns([codes, groups.codes], calendar=eras.calendar)
         routed.scorer.score["era_codes"] = known
         if self._splits_eras():
             # In place of scikit-learn's folds of rows.

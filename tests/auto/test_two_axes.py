@@ -28,6 +28,7 @@ N_WEEKS, N_SHOPS, PER_CELL = 16, 12, 4
 week, shop, _ = map(np.ravel, np.indices((N_WEEKS, N_SHOPS, PER_CELL)))
 DATES = pd.date_range("2024-01-01", periods=N_WEEKS, freq="7D")
 ERAS = pd.DataFrame({"week": DATES[week], "shop": [f"s{i}" for i in shop]})
+MONTHS = pd.date_range("2022-03-01", periods=N_WEEKS, freq="MS")
 X = rng.normal(size=(week.size, 3))
 LEVEL = np.cumsum(rng.normal(size=N_WEEKS, scale=0.4))[week]
 y = X[:, 0] + rng.normal(size=N_SHOPS)[shop] + LEVEL + 0.3 * rng.normal(size=week.size)
@@ -303,6 +304,27 @@ def test_a_horizon_of_one_is_as_before():
     one, other = (model.fit(X, y, eras=ERAS.week) for model in models)
     assert one.weights_ == other.weights_
     assert_array_equal(one.predict(X), other.predict(X))
+
+
+ASKED = {"group": "known", "horizon": 2}
+IN_TWO = clone(PLAIN).set_params(era_effects=Intercepts("auto", horizon=2))
+SEARCH = EraSearchCV(IN_TWO, {"max_iter": [9]}, **ASKED)
+
+
+@pytest.mark.parametrize("model", [
+    AutoEraRegressor(PLAIN, members=["level"], **ASKED), SEARCH,
+    EraConformalRegressor(IN_TWO, **ASKED), EraConformalRegressor(SEARCH, **ASKED),
+], ids=["average", "search", "intervals", "intervals of a search"])  # fmt: skip
+def test_months_are_months_in_folds_without_december(model):
+    """As numbers 202401, which might be weeks, if the fit has months of two years."""
+    models = []
+    for eras in (MONTHS[week].year * 100 + MONTHS[week].month, MONTHS[week]):
+        models.append(clone(model).fit(X, y, eras=(eras, ERAS.shop)))
+    scores = [getattr(x, "cv_results_", {}).get("mean_era_score") for x in models]
+    assert_array_equal(*scores)
+    assert_array_equal(*(x.predict(X) for x in models))
+    if hasattr(model, "predict_interval"):
+        assert_array_equal(*(x.predict_interval(X) for x in models))
 
 
 @pytest.mark.parametrize("group", ["new", "known"])

@@ -181,6 +181,18 @@ def test_dates_of_a_model_are_read_from_text():
         assert told.startswith(f"DATA: {holds if text else missing}")
 
 
+def test_months_without_december_are_scored():
+    rows = shops_by_week()[0]
+    months = pd.date_range("2022-01", periods=16, freq="MS")
+    at = np.unique(rows.week, return_inverse=True)[1]
+    write(rows.assign(week=months.year[at] * 100 + months.month[at]), "d.csv")
+    base = ["fit", "d.csv", "--target", "y", "--era", "week", "--groups", "shop"]
+    base += ["--known-groups", "--horizon", "3", "--out", "m.era", *params(max_iter=9)]
+    told = invoke(*base)
+    assert "from era 202302 on" in told.stdout
+    assert told.stderr == ""
+
+
 def test_a_file_names_groups_and_the_question():
     rows, asked = shops_by_week()
     write(rows, "d.csv")

@@ -822,6 +822,8 @@ def test_a_memory_mapped_estimator_is_saved(n, tmp_path):
     slow("real", {"scoring": "loss", "early_stopping": True}),
     slow("real", {"scoring": None, "early_stopping": True, "validation_eras": None}),
     slow("real", {"scoring": "r2", "era_effects": "intercept"}),
+    ("real", {"era_effects": Intercepts("auto"), "early_stopping": True,
+              "validation_eras": "last"}),
     slow("real", {"max_features": 0.5, "era_weighting": GroupDRO(0.2)}),
 ])  # fmt: skip
 def test_a_warm_start_goes_on_as_after_pickle(target, parameters, tmp_path):

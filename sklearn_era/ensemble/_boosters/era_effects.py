@@ -18,11 +18,11 @@ from .level_forecast import follow_levels, forecast_levels
 # Attributes of a fit with intercepts: the labels, the intercept of each era and output,
 # the forecast, which is part of `_baseline_prediction`, and their inputs: values and
 # variances of eras, the columns that are constant within them with their bins, and the
-# paths of levels.
+# paths of levels. `_before_held_out` is a dict of them all, without the held-out eras.
 FITTED_INTERCEPTS = (
     "_era_labels", "_era_intercepts", "_era_forecast", "_era_series", "_era_columns",
     "_era_patterns", "_era_level", "_group_labels", "_group_intercepts",
-    "_group_series",
+    "_group_series", "_before_held_out",
 )  # fmt: skip
 # Columns with more values, such as a day's temperature, have wider bins.
 _MOST_CONSTANTS = 64
@@ -47,7 +47,6 @@ class EraIntercepts:
         shape = (eras.labels.size, estimator.n_trees_per_iteration_)
         self._in_raw = np.zeros(shape)  # the part of the training rows' raw predictions
         if is_warm and hasattr(estimator, "_era_labels"):
-            _drop_held_out(estimator, eras.labels)
             self._in_raw += estimator._era_forecast
         else:
             estimator._era_labels = eras.labels
@@ -138,9 +137,16 @@ def _groups_of(patterns: NDArray[np.uint8]) -> NDArray[np.intp]:
         patterns = patterns >> (np.arange(patterns.shape[1]) == widest)
 
 
-def _drop_held_out(estimator: BaseEstimator, labels: NDArray[Any]) -> None:
-    """For a warm start, drop the intercepts of eras that the previous fit held out.
-    Raise ValueError if `labels` are not the eras that the previous fit trained on.
+def keep_before_held_out(estimator: BaseEstimator) -> None:
+    """Keep the fitted intercepts, none of which depends on the held-out eras yet."""
+    names = ("_baseline_prediction", *FITTED_INTERCEPTS)
+    fitted = {name: x for name, x in vars(estimator).items() if name in names}
+    estimator._before_held_out = fitted
+
+
+def drop_held_out(estimator: BaseEstimator, labels: NDArray[Any]) -> None:
+    """For a warm start, drop all that intercepts have from eras that the previous fit
+    held out. Raise ValueError if `labels` are not the eras that it trained on.
     """
     n_eras, known = labels.size, estimator._era_labels
     held_out = getattr(estimator, "validation_eras_", known[:0])
@@ -151,6 +157,16 @@ def _drop_held_out(estimator: BaseEstimator, labels: NDArray[Any]) -> None:
             "intercepts warm_start=True keeps; pass the same eras, or set "
             "warm_start=False."
         )
+    before = vars(estimator).pop("_before_held_out", None)
+    if n_eras == known.size:
+        return
+    if before is not None and n_eras <= before["_era_labels"].size:
+        for name in ("_baseline_prediction", *FITTED_INTERCEPTS):
+            vars(estimator).pop(name, None)
+            if name in before:
+                setattr(estimator, name, before[name])
+    if n_eras < estimator._era_labels.size:  # of which the level was estimated
+        vars(estimator).pop("_era_level", None)
     estimator._era_labels = known[:n_eras]
     estimator._era_intercepts = estimator._era_intercepts[:n_eras]
     estimator._era_series = estimator._era_series[:, :n_eras]

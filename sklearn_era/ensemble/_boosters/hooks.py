@@ -41,7 +41,7 @@ from .._hist_gradient_boosting.gradient_boosting import BaseHistGradientBoosting
 from .._parameters import check_weights, refuse_uses_of_eras
 from .._splitting.symmetric import SymmetricGrower
 from .._splitting.tree_grower import EraTreeGrower
-from .era_effects import begin_intercepts, constant_columns
+from .era_effects import begin_intercepts, constant_columns, drop_held_out
 from .era_weights import begin_era_weights, weigh_rows, weights_by_label
 from .held_out_eras import (
     check_rows_left,
@@ -255,6 +255,9 @@ class EraFitMixin(InterceptUpdatesMixin, EraScoringMixin):
         criterion that compares eras gets a single one.
         """
         state, plan = self._fit_state, self._fit_state.plan
+        goes_on = state.previous is not None and hasattr(self, "_era_labels")
+        if goes_on and eras is not None and self.era_effects is not None:
+            drop_held_out(self, eras.labels)  # from the raw predictions, too
         state.training_eras, state.target = eras, (y, sample_weight, eras)
         state.scoring_eras = ScoringEras(eras, eras_val)
         state.era_splitter = choose_splitter(

@@ -16,7 +16,7 @@ from ..._typing import Eras
 from ...effects import intercepts_of
 from .._exchange import ALONE, Exchange
 from .._fit_state import HeldOut
-from .era_effects import constant_columns, settle_intercepts
+from .era_effects import constant_columns, keep_before_held_out, settle_intercepts
 from .era_values import values_of_eras
 from .group_intercepts import group_steps, take_in_groups
 from .known_eras import read_as_fitted
@@ -66,6 +66,7 @@ class InterceptUpdatesMixin(gradient_boosting.BaseHistGradientBoosting):
         self._in_fit = True  # so that rows are taken for bins
         raw = self._raw_predict(held_out.X)
         del self._in_fit
+        keep_before_held_out(self)
         self._take_in(held_out, raw)
 
     def _update_intercepts(

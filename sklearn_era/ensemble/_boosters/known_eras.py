@@ -13,7 +13,7 @@ from ..._era_calendar import horizons
 from ..._era_columns import era_columns_in, names_columns, take_era_column
 from ..._era_labels import find
 from ..._eras import EncodedEras, read_eras
-from ..._label_columns import label_columns
+from ..._label_columns import EraColumns, label_columns
 from ..._typing import Eras, Table
 from ..._warnings import warn_user
 from ...effects import Intercepts, intercepts_of
@@ -52,6 +52,9 @@ def in_eras(estimator: BaseEstimator, X: Table, eras: Eras | None) -> Any:
         )
     given = read_as_fitted(estimator, eras, X)
     known, labels = estimator._era_labels, given.labels
+    calendars = [known]  # of all eras of the fit, and of the rows of which X are some
+    if isinstance(eras, EraColumns) and eras.calendar is not None:
+        calendars.append(eras.calendar)
     at = find(known, labels)
     _warn_of_misspelt(labels[at < 0].tolist(), known.tolist())
     has_weight = eras_with_weight(estimator._era_series)
@@ -60,7 +63,7 @@ def in_eras(estimator: BaseEstimator, X: Table, eras: Eras | None) -> Any:
     if hasattr(estimator, "_era_level"):
         effects = intercepts_of(estimator)
         assert effects is not None  # as there are levels
-        n_ahead = horizons(known[has_weight], labels, effects.horizon)
+        n_ahead = horizons(known[has_weight], labels, effects.horizon, calendars)
         ahead = forecast_levels(estimator._era_level, n_ahead)
         of_labels += ahead - estimator._era_forecast
     intercepts = estimator._era_intercepts - estimator._era_forecast

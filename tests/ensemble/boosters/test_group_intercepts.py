@@ -305,6 +305,30 @@ def test_a_warm_start_goes_on_with_times_and_groups(n_later):
     assert_allclose(model._group_series, other._group_series)
 
 
+@pytest.mark.parametrize("eras", [week, (week, shop)], ids=["times", "groups"])
+@pytest.mark.parametrize("kind", ["squared", "poisson", "last", "classes"])
+def test_a_warm_start_takes_nothing_from_held_out_eras(eras, kind):
+    model, target = clone(CASES[kind][0]), CASES[kind][1]
+    model.set_params(early_stopping=True, validation_fraction=2, n_iter_no_change=99)
+    model.set_params(max_iter=40, era_order="ordered", random_state=0)
+    if len(eras) == 2:
+        model.set_params(era_order=("ordered", "unordered"))
+    at_once = clone(model).fit(X, target, eras=eras)
+    others = np.random.default_rng(1).permutation(target)
+    moved = np.where(week >= N_WEEKS - 2, others, target)
+    raws = []
+    for y_given in (target, moved):
+        warm = clone(model).set_params(max_iter=25, warm_start=True)
+        warm = pickle.loads(pickle.dumps(warm.fit(X, y_given, eras=eras)))
+        warm.set_params(max_iter=40).fit(X, y_given, eras=eras)
+        raws.append(warm._raw_predict(X) - warm._baseline_prediction)  # of the trees
+        if y_given is target:
+            expected = at_once.validation_score_
+            assert_allclose(warm.validation_score_, expected, rtol=1e-9)
+            assert_allclose(raw_of(warm, X, eras=eras), raw_of(at_once, X, eras=eras))
+    assert_allclose(*raws, atol=1e-12)
+
+
 @pytest.mark.parametrize("given", [
     {"validation_eras": "random"}, {"validation_eras": "last"},
     {"learning_rate": 0.02, "max_iter": 200}, {"X_val": True},

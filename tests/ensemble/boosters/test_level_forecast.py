@@ -229,6 +229,31 @@ def test_labels_of_two_meanings_or_another_one(known, labels, error):
         horizons(np.asarray(known), np.asarray(labels))
 
 
+@pytest.mark.parametrize(("calendars", "expected"), [
+    ([range(202201, 202213)], 2), ([range(202101, 202105), [202152, 202201]], 42),
+    ([[202211, 202213]], 42), ([["a", "b"]], None), ([[202211, 202301]], None),
+])  # fmt: skip
+def test_other_labels_tell_months_from_weeks(calendars, expected):
+    known, labels = np.arange(202201, 202212), np.array([202301])
+    given = known, labels, 1, [*map(np.array, calendars)]
+    if expected is not None:
+        assert horizons(*given) == [expected]
+        return
+    with pytest.raises(ValueError, match="2 months or 42 weeks"):
+        horizons(*given)
+
+
+def test_labels_without_weight_tell_months_from_weeks():
+    X, y, at = make_drift(12, 30, 0.3, 0.2)
+    months = pd.date_range("2022-02", periods=14, freq="MS")
+    predicted = []
+    for labels in (months.year * 100 + months.month, months):
+        model = Regressor(max_iter=9, era_effects=AUTO)
+        model.fit(X, y, at < 10, eras=labels[at])
+        predicted.append(model.predict(X, eras=labels[at % 2 + 12]))
+    assert np.array_equal(*predicted)
+
+
 def make_shops(n_weeks=136, n_shops=20):
     """Sales by week, with five holiday weeks a year and a level that drifts."""
     rng, weeks = np.random.default_rng(0), np.repeat(np.arange(n_weeks), n_shops)
