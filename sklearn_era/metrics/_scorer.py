@@ -24,7 +24,14 @@ from ._aggregation import (
     check_undefined,
 )  # fmt: skip
 from ._era_scores import era_scores
-from ._metric import Metric, check_metric, find_direction, metric_name, parameters_of
+from ._metric import (
+    Metric,
+    check_metric,
+    find_direction,
+    metric_name,
+    parameters_of,
+    positive_class,
+)
 
 _UNCACHED: Any = partial(_cached_call, None)
 _RESPONSES = {"predict", "predict_proba", "decision_function"}
@@ -207,6 +214,7 @@ class EraScorer(_Scorer):
         method = next((x for x in methods if hasattr(estimator, x)), None)
         if method == "predict_proba" and "labels" in names:
             known = kwargs["labels"] = estimator.classes_
+            kwargs |= positive_class(self._score_func.metric, self._kwargs, known)
             is_simple = isinstance(known, np.ndarray) and np.ndim(y_true) == 1
             if is_simple and not np.isin(y_true, known).all():
                 kwargs["labels"] = np.union1d(known, y_true)

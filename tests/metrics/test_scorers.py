@@ -252,6 +252,21 @@ def test_probabilities_of_an_era_of_one_class(method):
     assert np.isclose(-scorer(model, X, target, eras=eras), np.mean(scores))
 
 
+def test_the_positive_class_of_probabilities_is_that_of_the_model():
+    """Also if all rows to score are of one class."""
+    X, y, eras = make_shifting()
+    target = np.where((y > 0) & (eras != eras[0]), 2, 1)
+    model = LogisticRegression().fit(X, target)
+    losses = (model.predict_proba(X)[:, 1] - (target == 2)) ** 2
+    of = {"response_method": "predict_proba"}
+    scorer = make_era_scorer(metrics.brier_score_loss, **of)
+    for kept in ([*set(eras)], eras[:1]):
+        expected = np.mean([losses[eras == era].mean() for era in kept])
+        rows = np.isin(eras, kept)
+        score = scorer(model, X[rows], target[rows], eras=eras[rows])
+        assert_allclose(-score, expected)
+
+
 def test_arguments_of_make_era_scorer_are_checked():
     for name, value in (("aggregation", "min"), ("undefined", np.nan)):
         with pytest.raises(ValueError, match=f"'{name}' parameter"):
