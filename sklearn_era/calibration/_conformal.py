@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import ClassifierMixin, RegressorMixin
+from sklearn.utils import column_or_1d
 from sklearn.utils._param_validation import Interval, validate_params
 from sklearn.utils.validation import check_is_fitted
 
@@ -106,7 +107,7 @@ def coverage_score(
     >>> coverage_score([1.0, 2.0], [[0.5, 1.5], [2.5, 3.0]])
     0.5
     """
-    y, found = np.asarray(y_true), np.asarray(y_pred)
+    y, found = column_or_1d(y_true), np.asarray(y_pred)
     if (found.dtype == bool) != (classes is not None):
         raise ValueError(
             "y_pred must hold booleans, which are sets, if classes has the labels of "

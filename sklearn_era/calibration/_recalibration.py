@@ -6,6 +6,7 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.optimize import minimize
 from scipy.special import expit, logit
 from sklearn.base import ClassifierMixin
 from sklearn.utils import _safe_indexing
@@ -17,8 +18,10 @@ from .._parameter_object import with_parameters
 from ..model_selection._search_scores import prediction
 from ._base import DOC, Array, OutOfEra, model_with
 
-_N_STEPS = 500  # of EM, and of Newton's method within each step
+_N_STEPS = 500  # of Newton's method
+_N_MOVES = 25  # of the distribution; more only where classes do not overlap
 _TOLERANCE = 1e-5
+_LEAST = 1e-4  # standard deviation between eras, whose inverse has to be finite
 
 
 class RandomEffects(NamedTuple):
@@ -34,28 +37,32 @@ class RandomEffects(NamedTuple):
     def fit(
         cls, y: Array, p: Array, weights: Array, codes: NDArray[Any], n_eras: int
     ) -> Self:
-        """Estimate levels and slopes of eras, and their distribution, by EM. The E-step
-        takes each era's posterior for normal about its mode (Stiratelli, Laird, Ware
-        1984).
+        """Estimate levels and slopes of eras, and their distribution, as EM does whose
+        E-step takes each era's posterior for normal about its mode (Stiratelli, Laird,
+        Ware 1984). Each move goes to the point that EM would come to in the end if the
+        eras' log-likelihoods were quadratic, as they nearly are about modes.
         """
         z = log_odds(p)
         center = float(np.average(z, weights=weights))
         x = np.stack([np.ones_like(p), z - center])
-        mean, covariance = np.array([0.0, 1.0]), np.eye(2) / 4
+        mean, root = np.array([0.0, 1.0]), np.eye(2) / 2  # Cholesky factor
+        given, largest = (y, x, center, weights, codes), np.abs(x).max(axis=1)
         effects, errors = np.tile(mean, (n_eras, 1)), np.empty((n_eras, 2, 2))
-
-        for _ in range(_N_STEPS):
-            precision = np.linalg.inv(covariance)
-            effects, errors = modes(
-                y, x, center, weights, codes, effects, mean, precision
-            )
-            before, mean = np.append(mean, covariance), effects.mean(axis=0)
-            # As in restricted likelihood, where eras are equally large.
-            squares = (effects - mean).T @ (effects - mean) / max(1, n_eras - 1)
-            covariance = squares + errors.mean(axis=0)
-            if np.abs(np.append(mean, covariance) - before).max() < _TOLERANCE:
+        for _ in range(_N_MOVES):
+            inverse = np.linalg.inv(root)
+            effects, errors = modes(*given, effects, mean, inverse.T @ inverse)
+            gradients, curvatures = _derivatives(*given, effects)
+            gradients += _times(curvatures, effects - mean)
+            before = root
+            step, root = _distribution(gradients, curvatures, root)
+            size = max(np.abs(step) @ largest, 1e-9)
+            mean = mean + step * np.log1p(size) / size  # as in Newton's method below
+            moved = max(np.abs(step).max(), np.abs(root - before).max())
+            if moved < _TOLERANCE / 10:
                 break
-        return cls(center, mean, covariance, effects, errors)
+        mean = effects.mean(axis=0)
+        squares = (effects - mean).T @ (effects - mean) / max(1, n_eras - 1)
+        return cls(center, mean, squares + errors.mean(axis=0), effects, errors)
 
     def probabilities(self, p: Array, codes: NDArray[Any]) -> Array:
         """Return P(y = 1) of each row, averaged over the distribution of the effects of
@@ -73,6 +80,77 @@ def log_odds(p: Array) -> Array:
     return np.clip(logit(p), -15.0, 15.0)  # of probabilities of 0 and 1
 
 
+def _times(matrices: Any, vectors: Any) -> Array:
+    return (matrices @ vectors[..., np.newaxis])[..., 0]
+
+
+def _distribution(gradients: Array, curvatures: Array, root: Array) -> Any:
+    """Return the step of the mean, and the Cholesky factor of the covariance, at which
+    EM stands still if each era has a quadratic log-likelihood with these derivatives at
+    the mean. Start at the factor `root`.
+    """
+    n_eras, lower = len(gradients), np.tril_indices(2)
+    # As in restricted likelihood, where eras are equally large.
+    share, step = n_eras / max(1, n_eras - 1), np.zeros(2)
+    # The search starts with steps of the size 1: near the spread, or its error.
+    known = np.diagonal(curvatures.mean(axis=0)).clip(1e-8)
+    unit = np.maximum(np.diagonal(root), known**-0.5)[lower[0]]
+
+    def loss(entries: Array) -> tuple[float, Array]:
+        """Return minus the log-likelihood of a mean era, and its gradient. The effects
+        of eras are mean + step + root @ scaled, and the step is the best one.
+        """
+        nonlocal step
+        root = np.zeros((2, 2))
+        root[lower] = unit * entries
+        own = curvatures @ root
+        inverse = np.linalg.inv(np.eye(2) + root.T @ own)
+        shrunken = own @ inverse
+        weights = (curvatures - shrunken @ own.transpose(0, 2, 1)).sum(axis=0)
+        left = (gradients - _times(shrunken, gradients @ root)).sum(axis=0)
+        step = np.linalg.lstsq(weights, left, rcond=1e-10)[0]
+        moved = gradients - curvatures @ step
+        scaled = _times(inverse, moved @ root)
+        squares = step @ (curvatures.sum(axis=0) @ step - 2 * gradients.sum(axis=0))
+        squares -= (moved @ root * scaled).sum()
+        value = share * squares - np.log(np.linalg.det(inverse)).sum()
+        slope = shrunken.sum(axis=0)
+        slope -= share * (moved - _times(own, scaled)).T @ scaled
+        return value / 2 / n_eras, unit * slope[lower] / n_eras
+
+    with np.errstate(all="ignore"):
+        # Far away, rounding would make up likelihoods.
+        found = minimize(
+            loss, root[lower] / unit, jac=True, bounds=[(-10, 10)] * 3,
+            options={"gtol": 1e-7, "ftol": 1e-15},
+        )  # fmt: skip
+        loss(found.x)
+    root = np.zeros((2, 2))
+    root[lower] = unit * found.x
+    root *= np.where(np.diagonal(root) < 0, -1, 1)
+    np.fill_diagonal(root, np.diagonal(root).clip(_LEAST))
+    return step, root
+
+
+def _derivatives(
+    y: Array, x: Array, offset: Any, weights: Array, codes: NDArray[Any], effects: Array
+) -> tuple[Array, Array]:
+    """Return, for each era, the gradient of its log-likelihood by its effects of x on
+    log-odds, and the negative second derivatives.
+    """
+    n_eras, n = effects.shape
+    gradients, curvatures = np.empty((n_eras, n)), np.empty((n_eras, n, n))
+    now = expit(offset + sum(effects[codes, i] * x[i] for i in range(n)))
+    slopes, bends = weights * (y - now), weights * now * (1 - now)
+    for i in range(n):
+        gradients[:, i] = np.bincount(codes, slopes * x[i], n_eras)
+        bend = bends * x[i]
+        for j in range(i + 1):
+            curvatures[:, i, j] = np.bincount(codes, bend * x[j], n_eras)
+            curvatures[:, j, i] = curvatures[:, i, j]
+    return gradients, curvatures
+
+
 def modes(
     y: Array, x: Array, offset: Any, weights: Array, codes: NDArray[Any],
     effects: Array, mean: Any, precision: Any,
@@ -87,20 +165,12 @@ def modes(
         np.maximum.at(largest[i], codes, np.abs(x[i]))
     offset, codes = np.broadcast_to(offset, codes.shape), codes.astype(np.intp)
     found, errors = effects.copy(), np.empty((n_eras, n, n))
-    own, curvature = np.arange(n_eras), np.empty((n_eras, n, n))
+    own = np.arange(n_eras)
     for _ in range(_N_STEPS):
         effects = found[own]
-        now = expit(offset + sum(effects[codes, i] * x[i] for i in range(n)))
-        slopes, bends = weights * (y - now), weights * now * (1 - now)
-        gradient = (mean - effects) @ precision
-        for i in range(n):
-            gradient[:, i] += np.bincount(codes, slopes * x[i], own.size)
-            bend = bends * x[i]
-            for j in range(i + 1):
-                curvature[:, i, j] = np.bincount(codes, bend * x[j], own.size)
-                curvature[:, j, i] = curvature[:, i, j]
-        errors[own] = inverse = np.linalg.inv(curvature + precision)
-        step = (inverse @ gradient[..., np.newaxis])[..., 0]
+        gradients, curvatures = _derivatives(y, x, offset, weights, codes, effects)
+        errors[own] = inverse = np.linalg.inv(curvatures + precision)
+        step = _times(inverse, gradients + (mean - effects) @ precision)
         # Shortened so that the likelihood rises (Sun, Tran-Dinh 2019).
         size = np.maximum((np.abs(step) * largest.T[own]).sum(1, keepdims=True), 1e-9)
         step = step * np.log1p(size) / size
@@ -113,7 +183,7 @@ def modes(
             rows = np.flatnonzero(is_moving[codes])
             codes = (np.cumsum(is_moving) - 1)[codes[rows]]
             y, x, offset, weights = y[rows], x[:, rows], offset[rows], weights[rows]
-            own, curvature = own[is_moving], curvature[is_moving]
+            own = own[is_moving]
     return found, errors
 
 

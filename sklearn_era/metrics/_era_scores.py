@@ -29,6 +29,7 @@ from ._metric import (
     is_number,
     metric_name,
     metrics_by_name,
+    positive_class,
     take_by_row,
 )
 
@@ -280,7 +281,7 @@ def era_scores(
         A metric is NaN in eras where it is undefined, or all weights are 0. Binary
         ``f1_score``, ``recall_score``, ``precision_score``, ``jaccard_score`` and
         ``average_precision_score`` are undefined without the positive class, unless
-        `zero_division` is passed.
+        `zero_division` is passed; ``hinge_loss`` is in eras of one class.
 
     Warns
     -----
@@ -322,6 +323,7 @@ def era_scores(
         groups.counts,
         directions={x: find_direction(metrics[x], greater_is_better) for x in metrics},
     )  # fmt: skip
+    of_all = {x: positive_class(y, metric_params, y_true) for x, y in metrics.items()}
     undefined: dict[str, dict[int, str]] = {name: {} for name in metrics}
     with warned_once() as caught:
         warnings.simplefilter("always")  # of each era
@@ -334,7 +336,8 @@ def era_scores(
             own = _safe_indexing(y_true, rows), _safe_indexing(y_pred, rows)
             for name, one in metrics.items():
                 n_known, era = len(caught), found.eras[place]
-                by_name[name][place] = score = _score(one, own, params, era)
+                score = _score(one, own, params | of_all[name], era)
+                by_name[name][place] = score
                 for warning in caught[n_known:] if np.isnan(score) else ():
                     if issubclass(warning.category, UndefinedMetricWarning):
                         undefined[name][place] = str(warning.message)

@@ -40,6 +40,13 @@ def _root_of(losses: Callable[..., Array]) -> Callable[..., Linearized]:
     return root
 
 
+def _of_vectors(form: Callable[..., Any]) -> Callable[..., Linearized | None]:
+    """Return a form that is not known, None, if a row of y has several labels."""
+    return lambda y, *others, **params: (
+        form(y, *others, **params) if y.ndim == 1 else None
+    )
+
+
 def _share_explained(
     y: Any, p: Any, weights: Array, *, is_centered: bool = False
 ) -> Linearized:
@@ -139,11 +146,11 @@ def _losses_of(metric: Metric) -> Callable[..., Array]:
 
 
 _FORMS: dict[Any, Callable[..., Linearized | None]] = {
-    metrics.roc_auc_score: _area,
+    metrics.roc_auc_score: _of_vectors(_area),
     metrics.r2_score: _share_explained,
     metrics.explained_variance_score: partial(_share_explained, is_centered=True),
-    metrics.log_loss: _mean_of(_log_losses),
-    metrics.brier_score_loss: _mean_of(_brier_losses),
+    metrics.log_loss: _of_vectors(_mean_of(_log_losses)),
+    metrics.brier_score_loss: _of_vectors(_mean_of(_brier_losses)),
     metrics.zero_one_loss: _mean_of(_misses),
     metrics.accuracy_score: _mean_of(lambda y, p: 1 - _misses(y, p)),
 }
@@ -204,6 +211,8 @@ def linearize(
     if form is None:
         return None
     weights = np.ones(_num_samples(y)) if weights is None else weights
+    # A column and a vector together would be a table of all pairs of rows.
+    y, p = (x.ravel() if x.shape[1:] == (1,) else x for x in map(np.asarray, (y, p)))
     try:
         found = form(y, p, weights, **params)
     except TypeError:  # of a parameter that the form does not have

@@ -4,6 +4,7 @@ import inspect
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -22,6 +23,8 @@ _ENDINGS |= {"_corr": True, "_contribution": True}  # Numerai's
 # Metrics of the positive class, with scikit-learn's 0 where rows lack it.
 _OF_POSITIVES = [sk.average_precision_score, sk.f1_score, sk.fbeta_score]
 _OF_POSITIVES += [sk.jaccard_score, sk.precision_score, sk.recall_score]
+# Metrics whose positive class is the larger label of the rows that they are passed.
+_OF_LARGER = [sk.brier_score_loss, getattr(sk, "d2_brier_score", None)]  # from 1.8
 
 
 def metrics_by_name(
@@ -88,10 +91,13 @@ def is_defined(
     metric: Any, params: Mapping[str, Any], y: Any, weights: Any, is_binary: bool
 ) -> bool:
     """Return False, with a warning, for a metric of the positive class if no row is of
-    that class; else True. Average precision has a positive class if `is_binary`.
+    that class, and for the hinge loss of rows of one class; else True. Average
+    precision and the hinge loss have a positive class if `is_binary`.
     """
-    if isinstance(metric, partial):
-        metric, params = metric.func, {**metric.keywords, **params}
+    metric, params = _bound(metric, params)
+    if metric is sk.hinge_loss and is_binary and np.unique(y).size == 1:
+        warnings.warn("rows of one class count as negative.", UndefinedMetricWarning, 2)
+        return False
     if metric is not sk.average_precision_score:
         is_binary = params.get("average", "binary") == "binary"
     is_of_positives = is_binary and any(metric is x for x in _OF_POSITIVES)
@@ -104,6 +110,25 @@ def is_defined(
         return True
     warnings.warn("no row is of the positive class.", UndefinedMetricWarning, 2)
     return False
+
+
+def positive_class(metric: Any, params: Mapping[str, Any], y: Any) -> dict[str, Any]:
+    """Return, as `pos_label`, the larger of the two classes of all rows if the metric
+    would take it from the rows of an era, which may be of one class; else return {}.
+    """
+    metric, params = _bound(metric, params)
+    if not any(metric is x for x in _OF_LARGER) or params.get("pos_label") is not None:
+        return {}
+    labels = {*np.asarray(y).ravel().tolist()}
+    is_known = len(labels) == 2 and all(isinstance(x, Real) for x in labels)
+    return {"pos_label": max(labels)} if is_known else {}
+
+
+def _bound(metric: Any, params: Mapping[str, Any]) -> tuple[Any, Mapping[str, Any]]:
+    """Return a partial's function, and its arguments with `params`."""
+    if isinstance(metric, partial):
+        return metric.func, {**metric.keywords, **params}
+    return metric, params
 
 
 def take_by_row(row_params: Any, rows: Any) -> dict[str, Any]:

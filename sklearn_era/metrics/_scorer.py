@@ -24,8 +24,16 @@ from ._aggregation import (
     check_undefined,
 )  # fmt: skip
 from ._era_scores import era_scores
-from ._metric import Metric, check_metric, find_direction, metric_name, parameters_of
+from ._metric import (
+    Metric,
+    check_metric,
+    find_direction,
+    metric_name,
+    parameters_of,
+    positive_class,
+)
 
+_UNCACHED: Any = partial(_cached_call, None)
 _RESPONSES = {"predict", "predict_proba", "decision_function"}
 
 
@@ -182,27 +190,36 @@ class EraScorer(_Scorer):
         sample_weight: Any = None, **kwargs: Any,
     ) -> float:  # fmt: skip
         """Score predictions of `estimator` on `X`, era by era; greater is better."""
+        if sample_weight is not None:
+            kwargs["sample_weight"] = sample_weight
+        return self._score(_UNCACHED, estimator, X, y_true, eras=eras, **kwargs)
+
+    # A dict as `scoring`, and `cross_val_score`, call it alone: several scorers then
+    # share answers, which scikit-learn keeps by the name of the method.
+    def _score(
+        self, method_caller: Any, estimator: Any, X: Any, y_true: Any, *,
+        eras: Any = None, **kwargs: Any,
+    ) -> float:  # fmt: skip
         name = self._score_func.eras if eras is None else eras
         rest, eras = take_era_column(X, name)
         features = getattr(estimator, "feature_names_in_", ())
-        X = X if name is eras or name in features else rest
-        if sample_weight is not None:
-            kwargs["sample_weight"] = sample_weight
-        respond: Any = partial(_cached_call, None)
+        if name is not eras and name not in features:
+            X, method_caller = rest, _UNCACHED
+        # A copy that answers for rows of known eras takes none.
+        if prepares_by_era(estimator) and takes(estimator.predict, "eras"):
+            estimator, method_caller = with_eras(estimator, eras), _UNCACHED
         # An era may lack classes that the estimator knows, or have others.
         names = set(inspect.signature(self._score_func).parameters) - set(self._kwargs)
         methods = np.atleast_1d(self._response_method)
         method = next((x for x in methods if hasattr(estimator, x)), None)
         if method == "predict_proba" and "labels" in names:
             known = kwargs["labels"] = estimator.classes_
+            kwargs |= positive_class(self._score_func.metric, self._kwargs, known)
             is_simple = isinstance(known, np.ndarray) and np.ndim(y_true) == 1
             if is_simple and not np.isin(y_true, known).all():
                 kwargs["labels"] = np.union1d(known, y_true)
-                respond = partial(_ask, kwargs["labels"])
-        # A copy that answers for rows of known eras takes none.
-        if prepares_by_era(estimator) and takes(estimator.predict, "eras"):
-            estimator = with_eras(estimator, eras)
-        return self._score(respond, estimator, X, y_true, eras=eras, **kwargs)
+                method_caller = partial(_ask, kwargs["labels"])
+        return super()._score(method_caller, estimator, X, y_true, eras=eras, **kwargs)
 
     def set_score_request(self, **kwargs: Any) -> EraScorer:
         """Set the requested metadata; eras are requested by default.

@@ -15,7 +15,14 @@ from sklearn.utils.validation import _num_samples
 
 from ._era_scores import EraScores, era_scores
 from ._linearized import linearize, mean_of_rows, row_losses
-from ._metric import Metric, check_metric, is_number, metric_name, take_by_row
+from ._metric import (
+    Metric,
+    check_metric,
+    is_number,
+    metric_name,
+    positive_class,
+    take_by_row,
+)
 
 
 class Rows(NamedTuple):
@@ -110,6 +117,7 @@ def errors_by_era(
     random_state: Any, **given: Any,
 ) -> EraScores:  # fmt: skip
     """Return the `sampling_error` of each era; `given` is passed to `era_scores`."""
+    params = params | positive_class(metric, params, y_true)
     # Of means of losses, thousands of eras would spend their time in the metric.
     of_rows: list[Any] = [None]
     if not given["row_params"]:

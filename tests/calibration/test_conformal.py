@@ -267,6 +267,9 @@ def test_coverage_is_drawn_by_era():
     assert calibration.coverage_score(y, ends, sample_weight=[1, 1, 2, 0]) == 0.5
     sets = np.array([[True, False, True], [False, True, True]])
     assert calibration.coverage_score(["a", "a"], sets, classes=["a", "b", "c"]) == 0.5
+    column, classes = pl.DataFrame({"y": y}), pl.DataFrame({"y": ["a", "a"]})
+    assert calibration.coverage_score(column, ends, sample_weight=[1, 1, 2, 0]) == 0.5
+    assert calibration.coverage_score(classes, sets, classes=["a", "b", "c"]) == 0.5
     for wrong in (sets, sets[:, :2], pl.DataFrame(sets[:, :2])):
         with pytest.raises(
             ValueError, match=r"^y_pred must hold booleans, .* if classes h"

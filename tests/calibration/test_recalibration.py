@@ -34,7 +34,7 @@ def make_rows(n_eras, n_rows, seed=0):
 
 
 def test_effects_are_the_largest_posterior_and_mean_and_spread_theirs():
-    y, p, eras = make_rows(7, 30)
+    y, p, eras = make_rows(7, 60)
     weights = np.random.default_rng(1).integers(1, 3, y.size).astype(float)
     found = RandomEffects.fit(y, p, weights, eras, 7)
     z = logit(p) - np.average(logit(p), weights=weights)
@@ -59,6 +59,26 @@ def test_effects_are_the_largest_posterior_and_mean_and_spread_theirs():
     assert found.mean == pytest.approx(found.effects.mean(axis=0))
     squares = np.cov(found.effects.T) + found.errors.mean(axis=0)
     np.testing.assert_allclose(found.covariance, squares, atol=1e-4)
+
+
+@pytest.mark.parametrize(("n_eras", "n_rows", "spread", "shift", "is_rounded"), [
+    (200, 5, 1.0, 0.0, False), (50, 20, 1.0, 0.0, True), (20, 200, 0.0, 0.0, False),
+    (100, 30, 0.0, -5.0, False), (30, 4, 5.0, 0.0, False), (20, 3, 0.0, 0.0, True),
+])  # fmt: skip
+def test_em_would_go_no_further(n_eras, n_rows, spread, shift, is_rounded):
+    """Slopes hardly differ, which takes it thousands of steps."""
+    rng, eras = np.random.default_rng(0), np.repeat(np.arange(n_eras), n_rows)
+    z, weights = rng.normal(size=(2, eras.size))
+    level, weights = rng.normal(shift, spread, n_eras)[eras], np.exp(weights / 9)
+    y, p = 1.0 * (rng.uniform(size=eras.size) < expit(level + z)), expit(z)
+    p = np.round(p) if is_rounded else p
+    found = RandomEffects.fit(y, p, weights, eras, n_eras)
+    x = np.stack([np.ones_like(p), np.clip(logit(p), -15, 15) - found.center])
+    given = y, x, found.center, weights, eras, found.effects
+    effects, errors = modes(*given, found.mean, np.linalg.inv(found.covariance))
+    np.testing.assert_allclose(effects.mean(axis=0), found.mean, atol=1e-6)
+    covariance = np.cov(effects.T) + errors.mean(axis=0)
+    np.testing.assert_allclose(covariance, found.covariance, 1e-6, 1e-6)
 
 
 def test_distribution_over_eras_is_found_again():

@@ -14,7 +14,12 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.exceptions import UndefinedMetricWarning
 from sklearn.metrics import log_loss, mean_absolute_error, mean_squared_error, r2_score
 
-from sklearn_era.metrics import EraScores, era_scores, make_era_scorer
+from sklearn_era.metrics import (
+    EraScores,
+    era_scores,
+    era_standard_errors,
+    make_era_scorer,
+)
 from sklearn_era.metrics._metric import metric_name
 
 numbers = st.integers(-100, 100).map(lambda i: i / 8)
@@ -270,6 +275,27 @@ def test_eras_without_positives_have_no_score_of_them(metric, labels):
         assert era_scores(y, p, **rest)["c"] == 1
         with pytest.raises(ValueError, match="pos_label=9 is not a valid label"):
             era_scores(y, p, metric=metric, **of | {"pos_label": 9})
+
+
+@pytest.mark.parametrize("labels", [[0, 1], [1, 2], [-1, 0], [0, 2], [2.0, 1.0]])
+def test_the_positive_class_of_losses_is_that_of_all_rows(labels):
+    codes, eras = np.array([0, 1, 0, 0, 1, 1, 0]), np.array([*"aabbcca"])
+    y, p = np.array(labels)[codes], np.array([0.1, 0.7, 0.2, 0.1, 0.9, 0.8, 0.3])
+    is_positive = y == max(labels)
+    metric = [sk.brier_score_loss, partial(sk.brier_score_loss, pos_label=labels[0])]
+    of = {"eras": eras, "metric": dict(zip("ab", metric, strict=True))}
+    found = era_scores(y, p, **of).scores
+    for era, own in enumerate(np.unique(eras)):
+        rows, other = eras == own, y == labels[0]
+        assert_allclose(found["a"][era], np.mean((p - is_positive)[rows] ** 2))
+        assert_allclose(found["b"][era], np.mean((p - other)[rows] ** 2))
+    of = {"eras": eras, "metric": sk.brier_score_loss}
+    expected = era_standard_errors(is_positive, p, **of).scores
+    assert_array_equal(era_standard_errors(y, p, **of).scores, expected)
+    told = r"2 era\(s\) \(b, c\): rows of one class"
+    with pytest.warns(UndefinedMetricWarning, match=told):
+        found = era_scores(y, p, eras=eras, metric=sk.hinge_loss).scores
+    assert_array_equal(np.isnan(found), [False, True, True])
 
 
 def test_scores_of_all_classes_are_those_of_scikit_learn():

@@ -14,7 +14,12 @@ from sklearn.exceptions import UndefinedMetricWarning
 from sklearn.inspection import permutation_importance
 from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.metrics import mean_squared_error, r2_score
-from sklearn.model_selection import GridSearchCV, GroupKFold, cross_validate
+from sklearn.model_selection import (
+    GridSearchCV,
+    GroupKFold,
+    cross_val_score,
+    cross_validate,
+)
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 
@@ -23,6 +28,7 @@ from sklearn_era.ensemble import HistGradientBoostingClassifier as Classifier
 from sklearn_era.ensemble import HistGradientBoostingRegressor as Regressor
 from sklearn_era.metrics import EraScorer, era_scores, make_era_scorer
 from sklearn_era.numerai.metrics import numerai_corr
+from sklearn_era.preprocessing import EraStandardScaler
 
 AGGREGATIONS = ["mean", "std", "sharpe", "worst", "max_drawdown"]
 
@@ -143,6 +149,46 @@ def test_eras_may_be_a_column_wherever_nothing_is_handed_over(routing):
         scorer(Ridge().fit(X, y), X, y)
 
 
+@pytest.mark.parametrize("kind", ["column", "classes", "transformer"])
+def test_a_scorer_scores_alone_as_among_others(kind):
+    X, y, eras = make_shifting()
+    model, metric, asked, name = Ridge(), r2_score, "predict", None
+    if kind == "column":
+        X, name = pd.DataFrame(X, columns=[*"abc"]).assign(week=eras), "week"
+        model = make_pipeline(FunctionTransformer(drop_week), Ridge())
+    elif kind == "classes":
+        y, metric = (y > 0) & (eras != eras[0]), metrics.log_loss
+        model, asked = LogisticRegression(), "predict_proba"
+    else:
+        model = make_pipeline(EraStandardScaler(smooth=0), Ridge())
+    scorer = make_era_scorer(metric, eras=name, response_method=asked)
+    other = metrics.make_scorer(metric, response_method=asked)
+    several = {"before": other, "era": scorer, "after": other}
+    cv = GroupKFold(3)
+    with config_context(enable_metadata_routing=True):
+        known = {"groups": eras} | ({} if name else {"eras": eras})
+        given = {"cv": cv, "params": known, "error_score": "raise"}
+        found = cross_validate(model, X, y, scoring=several, **given)
+        single = cross_val_score(model, X, y, scoring=scorer, **given)
+        search = GridSearchCV(model, {}, cv=cv, scoring=several, refit="era")
+        search.fit(X, y, **known)
+        for fold, (train, test) in enumerate(cv.split(X, groups=eras)):
+            parts = [(X.loc if name else X)[rows] for rows in (train, test)]
+            own = {"eras": eras[train]} if kind == "transformer" else {}
+            fitted = clone(model).fit(parts[0], y[train], **own)
+            expected = scorer(fitted, parts[1], y[test], eras=name or eras[test])
+            assert_allclose(found["test_era"][fold], expected)
+            assert single[fold] == found["test_era"][fold]
+            assert search.cv_results_[f"split{fold}_test_era"] == single[fold]
+    assert_array_equal(found["test_after"], found["test_before"])
+    if name:
+        options = {"scoring": several, "n_repeats": 2, "random_state": 0}
+        found = permutation_importance(fitted, X, y, **options)["era"].importances
+        options["scoring"] = scorer
+        alone = permutation_importance(fitted, X, y, **options).importances
+        assert_array_equal(found, alone)
+
+
 @pytest.mark.parametrize("routing", [False, True])
 @pytest.mark.parametrize("weighted", [False, True])
 def test_early_stopping_scores_by_era(routing, weighted):
@@ -204,6 +250,21 @@ def test_probabilities_of_an_era_of_one_class(method):
         for era in np.unique(eras)
     ]
     assert np.isclose(-scorer(model, X, target, eras=eras), np.mean(scores))
+
+
+def test_the_positive_class_of_probabilities_is_that_of_the_model():
+    """Also if all rows to score are of one class."""
+    X, y, eras = make_shifting()
+    target = np.where((y > 0) & (eras != eras[0]), 2, 1)
+    model = LogisticRegression().fit(X, target)
+    losses = (model.predict_proba(X)[:, 1] - (target == 2)) ** 2
+    of = {"response_method": "predict_proba"}
+    scorer = make_era_scorer(metrics.brier_score_loss, **of)
+    for kept in ([*set(eras)], eras[:1]):
+        expected = np.mean([losses[eras == era].mean() for era in kept])
+        rows = np.isin(eras, kept)
+        score = scorer(model, X[rows], target[rows], eras=eras[rows])
+        assert_allclose(-score, expected)
 
 
 def test_arguments_of_make_era_scorer_are_checked():

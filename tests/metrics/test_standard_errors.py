@@ -211,6 +211,26 @@ def test_several_classes_and_outputs():
     assert linearize(metrics.r2_score, scores, y, p, None, {}) is not None
 
 
+@pytest.mark.parametrize("metric", CLOSED, ids=name_of)
+def test_a_column_has_the_errors_of_a_vector(metric):
+    y, p = draw(metric)
+    given = {"eras": np.repeat([0, 1], 30), "metric": metric, "n_resamples": 0}
+    expected = era_standard_errors(y, p, **given).scores
+    for columns in ((pd.DataFrame(y), p), (y, p[:, None]), (y[:, None], p[:, None])):
+        found = era_standard_errors(*columns, **given).scores
+        assert_allclose(found, expected, rtol=1e-9)
+    assert np.isfinite(found).all()
+
+
+@pytest.mark.parametrize("metric", sorted(OF_PROBABILITIES, key=name_of), ids=name_of)
+def test_several_labels_a_row_are_resampled(metric):
+    rng, given = np.random.default_rng(0), {"metric": metric, "n_resamples": 20}
+    y, (a, b) = rng.integers(2, size=(60, 3)), rng.dirichlet(np.ones(3), (2, 60))
+    given["eras"] = np.repeat([0, 1], 30)
+    assert (era_standard_errors(y, a, **given).scores > 0).all()
+    assert (compare_predictions(y, a, b, **given).standard_errors > 0).all()
+
+
 def test_errors_have_the_labels_of_eras():
     y, p = draw(metrics.roc_auc_score)
     y[-12:], eras = 1, np.repeat(["b", "a", "c", "d"], [20, 28, 11, 1])
