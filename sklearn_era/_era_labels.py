@@ -181,13 +181,13 @@ def ranks(known: Labels, labels: Labels) -> tuple[list[Any], list[Any]]:
     return find(categories, known).tolist(), at.tolist()
 
 
-def combine_categories(values: Any) -> Any:
-    """Return an Arrow column of categories in chunks as one array, and anything else
-    unchanged. In chunks, NumPy takes nulls for the last category.
+def with_nulls(values: Any) -> Any:
+    """Return an Arrow column of categories that has nulls as a list with None, and
+    anything else unchanged. NumPy would take the nulls for the last category.
     """
     is_column = hasattr(type(values), "unify_dictionaries")
     if is_column and str(getattr(values, "type", "")).startswith("dictionary"):
-        return values.unify_dictionaries().combine_chunks()
+        return values.to_pylist() if values.null_count else values
     return values
 
 

@@ -16,12 +16,12 @@ from ._era_calendar import hold_dates
 from ._era_labels import (
     as_objects,
     categories_of,
-    combine_categories,
     find,
     in_order_of,
     joined_categories,
     kind_of,
     missing_rows,
+    with_nulls,
     with_zone,
 )
 from ._label_columns import LabelColumn, label_columns
@@ -46,7 +46,7 @@ def check_eras(
     columns = label_columns(eras, name)
     if columns[0].key is not None:
         return _combinations(columns, X, X_name)
-    eras = with_zone(combine_categories(eras))
+    eras = with_zone(with_nulls(eras))
     one_label = f"{name} must be one-dimensional, with one label a row of {X_name}"
     try:
         labels = np.asarray(eras)

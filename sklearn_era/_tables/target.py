@@ -8,7 +8,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, is_regressor
 from sklearn.utils.validation import _check_y
 
-from .._era_labels import combine_categories, missing_rows
+from .._era_labels import missing_rows, with_nulls
 from .checks import check_mask
 from .columns import as_frame, to_numbers
 
@@ -32,13 +32,13 @@ def check_values(y: Any, *, are_numbers: bool, name: str = "y") -> None:
     if isinstance(dtype, np.dtype) and dtype.kind in "biuf":
         return
     try:
-        combined = combine_categories(y)
-        values = np.asarray(as_frame(combined))
+        listed = with_nulls(y)
+        values = np.asarray(as_frame(listed))
     except ValueError:  # of lists of different lengths: scikit-learn refuses them
         return
     if values.ndim == 2 and values.shape[1] == 1:
         values = values[:, 0]
-    if values.ndim != 1 or (values.dtype.kind in "biuf" and combined is y):
+    if values.ndim != 1 or (values.dtype.kind in "biuf" and listed is y):
         return
     if (missing := missing_rows(values)).size:
         raise ValueError(
