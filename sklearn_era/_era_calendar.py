@@ -140,7 +140,7 @@ def _shape_of(texts: list[str]) -> str:
 
 
 def are_dates(texts: list[str]) -> bool:
-    """Return whether texts are years with months, quarters, weeks or days."""
+    """Return whether all texts are a year with a month, quarter, week or day."""
     return _DATE_SHAPE.fullmatch(_shape_of(texts)) is not None
 
 

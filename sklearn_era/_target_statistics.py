@@ -43,8 +43,8 @@ def effects(
     """Return [effect, variation, count] of each row's category, from eras before the
     row's own. The first two have shape (n_rows, n_outputs), the last (n_rows, 1). With
     `n_folds`, effects and variations come from the eras of the other folds. Counts then
-    come from all eras, because a category's count in the other folds would fall as its
-    rows in the row's own fold rise.
+    come from all eras: counts in the other folds would tell how many rows of a category
+    are in the row's own fold.
     """
     if not n_folds:
         return _by_earlier_eras(cells, categories, eras, smooth)

@@ -1,4 +1,6 @@
-"""Weights and intercepts of eras: the values of `era_weighting` and `era_effects`."""
+"""Objects to pass as `era_weighting` and `era_effects`, which set the weights and the
+intercepts of eras.
+"""
 
 from dataclasses import MISSING, dataclass
 from numbers import Integral, Real

@@ -98,7 +98,7 @@ class ParquetColumns:
                     )
 
     def sample_dtype(self, name: str) -> np.dtype[Any]:
-        """Return the dtype that a column is read as if no value is missing."""
+        """Return the dtype that a column without missing values has once it is read."""
         if name not in self._sample_dtypes:
             types = {str(schema.field(name).type) for schema in self._schemas}
             only = types.pop() if len(types) == 1 else ""

@@ -307,8 +307,9 @@ def read_truth(table: TableFile, metadata: Any, classes: list[Any]) -> tuple[Any
 
 
 def make_eras(frame: pd.DataFrame, names: Sequence[str], table: TableFile) -> Any:
-    """Return the labels of eras in the columns `names`, in the order of the file's
-    categories: None without names, an array for one, `EraColumns` for two names.
+    """Return the label of each row's era, from the columns `names`: None without names,
+    an array for one, and `EraColumns` for two names. Labels of a categorical column
+    sort in the order of its categories.
     """
     found = []
     for name, argument in zip(names, ("--era", "--groups"), strict=False):

@@ -1,4 +1,4 @@
-"""Load the arguments of ``fit`` as parts, of one partition of each collection."""
+"""Load the arguments of ``fit`` in parts, each with a partition of every collection."""
 
 import warnings
 from collections.abc import Mapping, Sequence

@@ -1,4 +1,6 @@
-"""Join the summaries of all parts on the client, and make decisions for all rows."""
+"""Join the summaries of all parts on the client, to settle there what concerns all
+rows, such as the classes, the eras and the weights of classes.
+"""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass

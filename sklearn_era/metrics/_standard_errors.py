@@ -47,7 +47,9 @@ class Rows(NamedTuple):
         return [metric(self.y, p, **params) for p in self.predictions]
 
     def order(self) -> NDArray[np.intp]:
-        """Return indices that sort rows by their values, whatever order they are in."""
+        """Return indices that sort rows by all their values, to draw the same rows in
+        whatever order they are passed.
+        """
         n = _num_samples(self.y)
         columns = [self.y, *self.predictions, *self.params.values()]
         columns += [] if self.weights is None else [self.weights]
@@ -61,7 +63,8 @@ def sampling_error(
 ) -> Any:
     """Return the standard error of a score or, for two predictions, of the second score
     minus the first. Return NaN if there are too few rows, if a score is not finite, or,
-    for one prediction, if all rows score alike. If a score is not a number, return it.
+    for one prediction, if all rows score alike. If a metric returns anything but a
+    number, such as a dict, return that.
     """
     if rows.weights is not None:  # rows of weight 0 are none
         rows = rows.take(np.flatnonzero(rows.weights))

@@ -249,8 +249,9 @@ class Numerai:
     def find(
         self, model_id: str, known: Collection[str], filename: str | None, sha256: str
     ) -> str | None:
-        """Return the id of a submission that is not in `known` and has this file name,
-        or else the content with this digest; None if there is none.
+        """Return the id of a submission that is not in `known` and has this file name
+        or, failing that, of one whose content has this digest. Return None if there is
+        neither.
         """
         new = [entry for entry in self.submissions(model_id) if entry.id not in known]
         if named := [x.id for x in new if filename and x.filename == filename]:

@@ -309,7 +309,9 @@ def resolve(document: Mapping[str, Any]) -> Config:
 def _parse_models(
     given: Any, layers: Mapping[str, _Layer], defaults: Mapping[str, Any]
 ) -> Iterator[Model]:
-    """Yield models; a member's settings override its model's and the shared ones."""
+    """Yield the models of numerai.toml. The settings of a member of a blend override
+    the settings of its model, and these the shared settings.
+    """
     for layer, model in _items("[[model]]", given, ("name", "predict", "member")):
         where, shared = layer[0], (layers["train"], layer)
         members, tables = [], model.pop("member", [{"name": "model"}])

@@ -52,7 +52,9 @@ VALIDATION = Query("Looking up the upload", "computePickles($id: ID)", _STATUS)
 
 
 class ExportRecord(Record):
-    """The origin of a checked pickle: ``portable.pkl.json`` beside ``portable.pkl``."""
+    """A record of the models that a checked ``portable.pkl`` was made of, in the file
+    ``portable.pkl.json``.
+    """
 
     sha256: str
     model_sha256: list[str]

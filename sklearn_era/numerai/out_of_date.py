@@ -1,4 +1,6 @@
-"""Differences by which a trained fit is out of date: it would have other trees now."""
+"""Find differences in settings and data between a trained fit and the configuration of
+now, with which the fit would have other trees.
+"""
 
 import re
 from typing import Any

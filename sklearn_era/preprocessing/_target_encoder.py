@@ -246,7 +246,9 @@ class EraTargetEncoder(TransformerMixin, BaseEstimator):
         return self._encode(X, find(self.era_labels_, encoded.labels)[encoded.codes])
 
     def _encode(self, X: Table, at: NDArray[Any]) -> Array:
-        """Return encoded rows; `at` has each era's index in `era_labels_`, or -1."""
+        """Return the encoded rows. `at` has the index in `era_labels_` of each row's
+        era, and -1 for an era that is new since the fit.
+        """
         is_known, parts = at >= 0, [np.empty((at.size, 0))]
         n_folds = _N_FOLDS if self.era_order_ == "unordered" else 0
         for i, j in enumerate(self._columns):

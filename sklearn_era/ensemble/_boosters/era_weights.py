@@ -27,7 +27,9 @@ FITTED_WEIGHTS = ("_weighted_eras", "_era_weights", "_era_log_weights")
 
 
 class MovingEraWeights:
-    """Weights of eras that change during a fit, unless all rows of the era weigh 0."""
+    """The weights of eras, which change during a fit. An era whose rows all have weight
+    0 keeps its weight.
+    """
 
     def __init__(
         self, eras: EncodedEras, step_size: float, exchange: Exchange = ALONE,
@@ -109,8 +111,8 @@ def next_log_weights(
 
 
 def is_reweighted(estimator: BaseEstimator) -> bool:
-    """Return whether the weights of eras change in each iteration, by Group DRO. With a
-    step size of 0, return True only if a warm start continues with earlier weights.
+    """Return whether Group DRO multiplies rows by weights of eras. With a step size of
+    0, these are 1, unless a warm start continues with weights of earlier iterations.
     """
     weighting = estimator.era_weighting
     goes_on = estimator.warm_start and hasattr(estimator, "_era_log_weights")

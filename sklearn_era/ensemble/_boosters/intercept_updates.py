@@ -93,7 +93,9 @@ class InterceptUpdatesMixin(gradient_boosting.BaseHistGradientBoosting):
         self._take_in(HeldOut(encoded, y, weights, bins), self._raw_predict(X))
 
     def _take_in(self, rows: HeldOut, raw: NDArray[np.float64]) -> None:
-        """Update the intercepts by further rows; overwrite their predictions, `raw`."""
+        """Update the intercepts from further rows, whose raw predictions, `raw`, are
+        overwritten.
+        """
         effects = intercepts_of(self)
         assert effects is not None
         assert rows.X is not None

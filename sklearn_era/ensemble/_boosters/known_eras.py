@@ -102,8 +102,9 @@ def read_as_fitted(estimator: BaseEstimator, eras: Eras, X: Table) -> EncodedEra
 
 
 def _predictor_of(estimator: BaseEstimator, X: Table, steps: Any) -> Any:
-    """Return a copy of an estimator that always predicts the rows X. Its raw
-    predictions are the estimator's own, plus `steps`.
+    """Return a copy of an estimator whose methods predict the rows X, whatever rows
+    they get. `steps`, an array with a value for each row, is added to the raw
+    predictions.
     """
     copied = object.__new__(type(estimator))
     copied.__dict__.update(vars(estimator))
