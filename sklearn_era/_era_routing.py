@@ -18,6 +18,7 @@ from sklearn.base import (
     clone,
     is_regressor,
 )
+from sklearn.frozen import FrozenEstimator
 from sklearn.pipeline import Pipeline
 from sklearn.utils.metadata_routing import get_routing_for_object
 
@@ -72,19 +73,31 @@ def routed(estimator: BaseEstimator) -> AbstractContextManager[None]:
 
 
 def with_requests(model: BaseEstimator) -> Any:
-    """Return a copy of a model whose predictors request weights, and whose transformers
-    do not, where the fit is routed for its eras alone; else return the model.
+    """Return a copy of a model in which last steps and models without steps request
+    weights, and others do not, where the fit is routed for its eras alone; else return
+    the model.
     """
     is_routed = get_config()["enable_metadata_routing"]
     if is_routed or not prepares_by_era(model, in_fit=True):
         return model
     model = clone(model)
+    parts = {"": model, **model.get_params()}
+    kept, earlier = [], []  # parts of fitted models, and steps before the last one
+    for name, part in parts.items():
+        path = f"{name}__" if name else ""
+        if isinstance(part, FrozenEstimator):
+            kept.append(path)
+        elif isinstance(part, Pipeline):
+            earlier += [f"{path}{step}__" for step, _ in part.steps[:-1]]
     with config_context(enable_metadata_routing=True):
-        for part in model.get_params().values():
-            if hasattr(part, "set_fit_request"):
-                requests = part._get_metadata_request().fit.requests
-                if requests.get("sample_weight", False) is None:
-                    part.set_fit_request(sample_weight=hasattr(part, "predict"))
+        for name, part in parts.items():
+            is_kept = any(name.startswith(x) for x in kept)
+            if is_kept or not hasattr(part, "set_fit_request"):
+                continue
+            requests = part._get_metadata_request().fit.requests
+            if requests.get("sample_weight", False) is None:
+                is_last = not any(f"{name}__".startswith(x) for x in earlier)
+                part.set_fit_request(sample_weight=is_last and hasattr(part, "predict"))
     return model
 
 

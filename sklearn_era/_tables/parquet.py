@@ -176,6 +176,12 @@ class ParquetColumns:
         """Return a column's distinct values, and for each row the index of its value
         among the distinct values, or -1 for a missing value.
         """
+        metadata = self._schemas[0].field(name).metadata or {}
+        if metadata.get(b"ARROW:extension:name") == b"pandas.period":
+            import pandas as pd
+
+            # pandas registers its type for Arrow with the first use of it.
+            self._arrow.array(pd.period_range("2000", periods=0, freq="M"))
         column = self._read(name)
         extension = getattr(column.type, "storage_type", None) and column.type
         if extension:  # of periods

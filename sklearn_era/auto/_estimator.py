@@ -34,7 +34,7 @@ from ..ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegre
 from ..ensemble._parameters import check_class_weight
 from ..model_selection import EraSearchCV, _out_of_era
 from ..model_selection._search_scores import prediction
-from ..model_selection._times_and_groups import in_time, steps_of
+from ..model_selection._times_and_groups import in_order, steps_of
 from ._candidates import FIRST, PLAIN, make_members, uses_eras
 from ._categories import Columns, beside, columns_of, encode
 from ._docstring import DOC
@@ -194,7 +194,8 @@ class _AutoEra(TakesInEras, PredictsByEra, BaseEstimator):
             )
         # With a gap or purge, targets of neighbouring eras overlap, and rows leak.
         if search.leaves_groups_out():  # later times alone tell more, if not of groups
-            later = self._split(in_time(self.cv), every.of_times(), kept, are_ordered)
+            cv = in_order(self.cv, "ordered")
+            later = self._split(cv, every.of_times(), kept, are_ordered)
             names = promising(of_eras, loss)
             alike = {name: with_order(made[name], "ordered") for name in names}
             alone = rows.of_times()

@@ -131,6 +131,7 @@ class OutOfEra(PredictsByEra, MetaEstimatorMixin, BaseEstimator):
         own = model.get_params(deep=False)
         if isinstance(own.get("cv"), Integral | None):  # else by its splitter
             same = [x for x in asked if x in own and own[x] == _ASKED[x]]
+            same = same if are_ordered else []
             question = question_of(self)
             model.set_params(**{x: question[x] for x in same})
         given = None if sample_weight is None else weights

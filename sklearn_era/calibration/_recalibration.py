@@ -21,6 +21,9 @@ from ._base import DOC, Array, OutOfEra, model_with
 _N_STEPS = 500  # of Newton's method
 _N_MOVES = 25  # of the distribution; more only where classes do not overlap
 _TOLERANCE = 1e-5
+# The precision of a normal prior of the mean level and slope about 0 and 1, for classes
+# that do not overlap.
+_PRIOR = np.diag([0.25, 1.0])
 _LEAST = 1e-4  # standard deviation between eras, whose inverse has to be finite
 
 
@@ -45,21 +48,10 @@ class RandomEffects(NamedTuple):
         z = log_odds(p)
         center = float(np.average(z, weights=weights))
         x = np.stack([np.ones_like(p), z - center])
-        mean, root = np.array([0.0, 1.0]), np.eye(2) / 2  # Cholesky factor
-        given, largest = (y, x, center, weights, codes), np.abs(x).max(axis=1)
-        effects, errors = np.tile(mean, (n_eras, 1)), np.empty((n_eras, 2, 2))
-        for _ in range(_N_MOVES):
-            inverse = np.linalg.inv(root)
-            effects, errors = modes(*given, effects, mean, inverse.T @ inverse)
-            gradients, curvatures = _derivatives(*given, effects)
-            gradients += _times(curvatures, effects - mean)
-            before = root
-            step, root = _distribution(gradients, curvatures, root)
-            size = max(np.abs(step) @ largest, 1e-9)
-            mean = mean + step * np.log1p(size) / size  # as in Newton's method below
-            moved = max(np.abs(step).max(), np.abs(root - before).max())
-            if moved < _TOLERANCE / 10:
-                break
+        given = y, x, center, weights, codes
+        effects, errors, converges = _estimate(given, n_eras, np.zeros((2, 2)))
+        if not converges:  # classes do not overlap, and the mean runs to infinity
+            effects, errors, _ = _estimate(given, n_eras, _PRIOR)
         mean = effects.mean(axis=0)
         squares = (effects - mean).T @ (effects - mean) / max(1, n_eras - 1)
         return cls(center, mean, squares + errors.mean(axis=0), effects, errors)
@@ -84,10 +76,39 @@ def _times(matrices: Any, vectors: Any) -> Array:
     return (matrices @ vectors[..., np.newaxis])[..., 0]
 
 
-def _distribution(gradients: Array, curvatures: Array, root: Array) -> Any:
+def _estimate(
+    given: tuple[Any, ...], n_eras: int, prior: Array
+) -> tuple[Array, Array, bool]:
+    """Return the effects of eras, the effects' covariances, and whether they converge.
+    `prior` is the precision of the mean of effects about 0 and 1.
+    """
+    y, x, center, weights, codes = given
+    typical, largest = np.array([0.0, 1.0]), np.abs(x).max(axis=1)
+    mean, root = typical, np.eye(2) / 2  # Cholesky factor
+    effects, errors = np.tile(mean, (n_eras, 1)), np.empty((n_eras, 2, 2))
+    for _ in range(_N_MOVES):
+        inverse = np.linalg.inv(root)
+        precision = inverse.T @ inverse
+        effects, errors = modes(y, x, center, weights, codes, effects, mean, precision)
+        gradients, curvatures = _derivatives(y, x, center, weights, codes, effects)
+        gradients += _times(curvatures, effects - mean)
+        before, pull = root, prior @ (typical - mean)
+        step, root = _distribution(gradients, curvatures, root, prior, pull)
+        size = max(np.abs(step) @ largest, 1e-9)
+        mean = mean + step * np.log1p(size) / size  # as in Newton's method below
+        moved = max(np.abs(step).max(), np.abs(root - before).max())
+        if moved < _TOLERANCE / 10:
+            return effects, errors, True
+    return effects, errors, False
+
+
+def _distribution(
+    gradients: Array, curvatures: Array, root: Array, prior: Array, pull: Array
+) -> tuple[Array, Array]:
     """Return the step of the mean, and the Cholesky factor of the covariance, at which
     EM stands still if each era has a quadratic log-likelihood with these derivatives at
-    the mean. Start at the factor `root`.
+    the mean. Start at the factor `root`. `prior` and `pull` are the precision of the
+    mean's prior, and its gradient.
     """
     n_eras, lower = len(gradients), np.tril_indices(2)
     # As in restricted likelihood, where eras are equally large.
@@ -106,12 +127,13 @@ def _distribution(gradients: Array, curvatures: Array, root: Array) -> Any:
         own = curvatures @ root
         inverse = np.linalg.inv(np.eye(2) + root.T @ own)
         shrunken = own @ inverse
-        weights = (curvatures - shrunken @ own.transpose(0, 2, 1)).sum(axis=0)
-        left = (gradients - _times(shrunken, gradients @ root)).sum(axis=0)
+        weights = (curvatures - shrunken @ own.transpose(0, 2, 1)).sum(axis=0) + prior
+        left = (gradients - _times(shrunken, gradients @ root)).sum(axis=0) + pull
         step = np.linalg.lstsq(weights, left, rcond=1e-10)[0]
         moved = gradients - curvatures @ step
         scaled = _times(inverse, moved @ root)
-        squares = step @ (curvatures.sum(axis=0) @ step - 2 * gradients.sum(axis=0))
+        total, toward = curvatures.sum(axis=0) + prior, gradients.sum(axis=0) + pull
+        squares = step @ (total @ step - 2 * toward)
         squares -= (moved @ root * scaled).sum()
         value = share * squares - np.log(np.linalg.det(inverse)).sum()
         slope = shrunken.sum(axis=0)

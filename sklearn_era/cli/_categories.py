@@ -4,7 +4,6 @@ import re
 from collections import Counter
 from collections.abc import Iterable
 from contextlib import suppress
-from decimal import Decimal
 from typing import Any
 
 import numpy as np
@@ -16,25 +15,26 @@ from sklearn_era.cli import _ui
 from sklearn_era.model_files._estimators import first_booster
 
 _WHOLE_FLOAT = re.compile(r"\A(-?(?:0|[1-9][0-9]*))\.0\Z")
+_WHOLE_DECIMAL = re.compile(r"\A(-?(?:0|[1-9][0-9]*))\.0+\Z")
 _TIME = re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d.*")
 
 
 def spell(value: Any) -> str:
     """Return a category's text: "1" for 1, also for 1.0, as pandas may store 1."""
-    if isinstance(value, Decimal) and value == value.to_integral_value():
-        return f"{value:.0f}"
     text = _WHOLE_FLOAT.sub(r"\1", str(value))
     return "0" if text == "-0" else text
 
 
 def _plain(text: str) -> str:
-    """Return the text that all spellings of a flag or of a time share, or the text."""
+    """Return the text that all spellings of a flag, a time or a whole number share; or,
+    for anything else, the text itself.
+    """
     if text.lower() in ("true", "false"):
         return text.lower()
     if _TIME.fullmatch(text):
         with suppress(ValueError):
             return label_texts(dates_in(np.array([text])))[0]
-    return text
+    return _WHOLE_DECIMAL.sub(r"\1", text)
 
 
 def find_known(texts: Iterable[str], known: dict[str, Any]) -> dict[str, Any]:
@@ -46,6 +46,9 @@ def find_known(texts: Iterable[str], known: dict[str, Any]) -> dict[str, Any]:
     others = {y: x for x, y in plain.items() if n_spellings[y] == 1}
     if {*n_spellings} <= {"0", "1"}:  # flags, as some libraries store them
         others |= {"false": "0", "true": "1"}
+    elif {*n_spellings} <= {"false", "true"}:
+        flags = ("0", "false"), ("1", "true")
+        others |= {x: others[y] for x, y in flags if y in others}
     found = {x: x if x in known else others.get(_plain(x)) for x in texts}
     return {x: known[y] for x, y in found.items() if y in known}
 

@@ -110,6 +110,11 @@ def _blocks_of_time(encoded: EncodedEras, n_blocks: int) -> NDArray[np.intp]:
         )
     times = next(iter(found.values()))[-1]  # not months, which differ in length
     first, last = min(times), max(times)  # text need not sort like its numbers
+    if first == last:
+        raise ValueError(
+            f"times: by='time' needs two times at least, and all labels, such as "
+            f"{labels[0]!r} and {labels[-1]!r}, are the same one."
+        )
     if not np.isfinite(float(last) - float(first)):
         raise ValueError(
             f"times: by='time' takes differences, and that of {last} and {first} is "

@@ -40,7 +40,7 @@ from .._tables.no_value import no_value_noted, warn_of_no_value
 from .._tables.target import check_values
 from .._typing import Duration, Eras, Folds, Table
 from .._warnings import listed
-from ._times_and_groups import SIZE, EraSplit
+from ._times_and_groups import SIZE, EraSplit, in_order
 from ._walk_forward import EraWalkForwardSplit
 
 NOT_TESTED = (
@@ -275,6 +275,8 @@ def split_eras(
         split = cv.split(known.codes, groups=known.codes)
         return [tuple(rows[x] for x in fold) for fold in split]
     cv = check_cv(cv, y)
+    if eras.groups is not None:  # the model knows which column is time
+        cv = in_order(cv, TIME_FIRST)
     groups = groups_for(cv, eras, eras.codes if groups is None else groups)
     params = {"groups": groups} if takes(cv.split, "groups") else {}
     try:
@@ -292,14 +294,12 @@ def split_eras(
 
 def groups_for(cv: Folds, eras: EncodedEras, groups: ArrayLike | None) -> Any:
     """Return the groups to pass to the splitter `cv`: `groups` or, for an `EraSplit`,
-    the labels of eras, which are several columns if eras have several: times and groups
-    in the order that the splitter states.
+    the labels of eras, which are several columns if eras have several, times first.
     """
     if not isinstance(cv, EraSplit):
         return groups
     if eras.groups is not None:
-        axes = eras.decode(), eras.groups.decode()
-        return axes[::-1] if tuple(cv.era_order) == TIME_FIRST[::-1] else axes
+        return eras.decode(), eras.groups.decode()
     if eras.columns is not None:
         return dict(enumerate(eras.columns))
     if not isinstance(eras.labels[0], tuple):

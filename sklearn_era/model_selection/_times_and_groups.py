@@ -334,13 +334,13 @@ class EraSplit(BaseCrossValidator):
         return blocks[::-1]
 
 
-def in_time(cv: Folds) -> Any:
-    """Return a splitter of times alone: `cv`, or its copy that takes one column."""
+def in_order(cv: Folds, era_order: Any) -> Any:
+    """Return a copy of an `EraSplit` with another `era_order`, and any other `cv`."""
     if not isinstance(cv, EraSplit):
         return cv
-    alone = copy(cv)
-    alone.era_order = "ordered"
-    return alone
+    other = copy(cv)
+    other.era_order = era_order
+    return other
 
 
 def steps_of(horizon: Any, labels: Labels, name: str = "horizon") -> int:

@@ -46,6 +46,13 @@ REST = """era_labels_ : ndarray of shape (n_eras,)
     ``unseen="train"``, it is missing."""
 
 
+def of_fit(transformer: BaseEstimator, name: str) -> Any:
+    """Return a parameter's value in the fit; of transformers that were saved by older
+    versions, its value now.
+    """
+    return vars(transformer).get(f"_{name}", getattr(transformer, name))
+
+
 def read_or_one(eras: Eras | None, X: Any, n_rows: int) -> EncodedEras:
     """Return the rows' eras, encoded; one era of all rows if `eras` are None."""
     if eras is None:  # the label is one that `read_eras` refuses
@@ -186,7 +193,8 @@ class EraTransformer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
 
     def _share(self, n: Array) -> Array:
         """Return the share of an era's own statistics, of n rows; 0 for no rows."""
-        return np.divide(n, n + self._smooth, out=np.zeros(np.shape(n)), where=n > 0)
+        none, k = np.zeros(np.shape(n)), of_fit(self, "smooth")
+        return np.divide(n, n + k, out=none, where=n > 0)
 
     def _mixed(self, n: Array, own: Array, training: Array) -> Array:
         """Return an era's own statistics, of n rows, mixed with training statistics, or

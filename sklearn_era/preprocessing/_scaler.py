@@ -11,7 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 from .._eras import EncodedEras, check_order
 from .._parameter_object import with_parameters
 from .._typing import Eras, Table
-from ._base import REST, SMOOTH, UNSEEN, Array, EraTransformer
+from ._base import REST, SMOOTH, UNSEEN, Array, EraTransformer, of_fit
 
 WITH = """with_centering, with_scaling : bool, default=True
         Whether to subtract the mean, and to divide by the standard deviation (by 1 if
@@ -83,7 +83,7 @@ class EraStandardScaler(EraTransformer):
         return ends[-1], np.array([center, (high - low) ** 2])
 
     def _measure_eras(self, X: Array, eras: EncodedEras, weights: Array) -> list[Any]:
-        if self._robust:
+        if of_fit(self, "robust"):
             return super()._measure_eras(X, eras, weights)
         codes, known = eras.codes, weights[:, np.newaxis] * ~np.isnan(X)
 

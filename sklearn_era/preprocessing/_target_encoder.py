@@ -32,7 +32,7 @@ from .._typing import Eras, Table
 from .._warnings import warn_user
 from ..ensemble._binning.read_columns import column_name
 from ..model_selection._out_of_era import check_target
-from ._base import Array, read_or_one
+from ._base import Array, of_fit, read_or_one
 
 # Eras without an order are encoded by those of other folds.
 _N_FOLDS = 5
@@ -258,7 +258,8 @@ class EraTargetEncoder(TransformerMixin, BaseEstimator):
             parts.append(self.encodings_[i][codes].astype(np.float64))
             if is_known.any():
                 asked = codes[is_known], at[is_known]
-                found = effects(Cells(*self._cells[i]), *asked, self._smooth, n_folds)
+                smooth = of_fit(self, "smooth")
+                found = effects(Cells(*self._cells[i]), *asked, smooth, n_folds)
                 parts[-1][is_known] = self._chosen(found)
             if self._relative:
                 effect = parts[-1][:, -len(self._relative) :]
@@ -287,8 +288,9 @@ class EraTargetEncoder(TransformerMixin, BaseEstimator):
         classes = [f"_{x}" for x in getattr(self, "classes_", ())]
         ends = classes if self.target_type_ == "multiclass" else [""]
         kinds = [f"_effect{end}" for end in ends]
-        kinds += [f"_variation{end}" for end in ends if self._variation]
-        kinds += ["_count"] if self._count else []
+        if of_fit(self, "variation"):
+            kinds += [f"_variation{end}" for end in ends]
+        kinds += ["_count"] if of_fit(self, "count") else []
         found = list[str]()
         for j in self._columns:
             found += [f"{names[j]}{kind}" for kind in kinds]
@@ -372,8 +374,8 @@ class EraTargetEncoder(TransformerMixin, BaseEstimator):
         n = found[0].shape[1] - len(self._relative)
         effect, variation, count = found
         parts = [effect[:, :n]]
-        parts += [variation[:, :n]] if self._variation else []
-        parts += [count] if self._count else []
+        parts += [variation[:, :n]] if of_fit(self, "variation") else []
+        parts += [count] if of_fit(self, "count") else []
         return np.hstack([*parts, effect[:, n:]])
 
     def __sklearn_tags__(self) -> Any:

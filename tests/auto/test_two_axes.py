@@ -274,11 +274,21 @@ def test_a_splitter_may_state_which_column_is_time(make, asked):
     """Of two columns of numbers, in either order."""
     found = []
     for step, order in (1, TIME_FIRST), (-1, TIME_FIRST[::-1]):
-        cv = EraSplit(2, test_size=3, era_order=order, **asked)
-        model, eras = make(cv=cv, era_order=order), (week, 900 + shop)[::step]
-        found.append(model.fit(X, y, eras=eras).predict(X, eras=eras))
-        assert_array_equal(model.era_labels_, np.arange(10, N_WEEKS))
-    assert_array_equal(*found)
+        for stated in (order, "auto"):  # then the model states it alone
+            cv = EraSplit(2, test_size=3, era_order=stated, **asked)
+            model, eras = make(cv=cv, era_order=order), (week, 900 + shop)[::step]
+            found.append(model.fit(X, y, eras=eras).predict(X, eras=eras))
+            assert_array_equal(model.era_labels_, np.arange(10, N_WEEKS))
+            assert cv.era_order == stated
+    for other in found[1:]:
+        assert_array_equal(other, found[0])
+
+
+def test_a_splitter_of_unordered_eras_asks_inner_models_nothing():
+    average = AutoEraRegressor(PLAIN, members=["linear"])
+    cv = EraSplit(3, era_order="unordered", horizon=2)
+    model = EraConformalRegressor(average, era_order="unordered", cv=cv)
+    assert model.fit(X, y, eras=shop).estimator_.horizon == 1
 
 
 @pytest.mark.parametrize(("model", "eras", "message"), [

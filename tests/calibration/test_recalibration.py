@@ -275,3 +275,15 @@ def test_eras_without_weight_are_none():
         era_calibration([0, 1, 0, 1], np.full((4, 2), 0.5), eras=[1, 1, 2, 2])
     with pytest.raises(ValueError, match="pos_label and another class"):
         era_calibration(y, p, eras=eras, sample_weight=y)
+
+
+def test_effects_are_finite_where_classes_do_not_overlap():
+    rng, eras = np.random.default_rng(0), np.repeat(np.arange(30), 10)
+    z = rng.normal(size=eras.size)
+    for y in (z > 0, z == z.max()):
+        p = expit(z)
+        found = RandomEffects.fit(1.0 * y, p, np.ones(eras.size), eras, 30)
+        assert np.abs(found.mean).max() < 9
+        of_new = found.probabilities(p, np.full(eras.size, -1))
+        loss, before = (-np.mean(np.log(np.where(y, x, 1 - x))) for x in (of_new, p))
+        assert loss < before

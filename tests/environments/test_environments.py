@@ -95,6 +95,7 @@ def test_blocks_by_time_follow_the_numbers_in_text(texts, times):
     ([0, 1, 9], {"n_blocks": 3, "by": "time"}, "1 of 3 blocks .* block 1; lower"),
     ([True, False], {"n_blocks": 2}, "times holds booleans"),
     ([True, False], {"n_blocks": 2, "by": "time"}, "times holds booleans"),
+    (["1", "01"], {"n_blocks": 2, "by": "time"}, "times: .* such as '01' and '1'"),
     (["a", "b"], {"n_blocks": 2, "by": "time"}, r"can be subtracted; got .*'a'"),
     ([0, 1, np.inf], {"n_blocks": 2, "by": "time"},
      "^times needs finite labels, and there are infinite ones, such as inf: "),

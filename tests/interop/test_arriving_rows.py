@@ -310,3 +310,15 @@ def test_a_missing_category_is_missing_in_all_tables(i, fitted):
         assert_array_equal(predicted, first)
     whole = asked[0].assign(t=FIT.t[:50])
     assert (model.predict(whole) != first)[is_missing[:50]].any()
+
+
+def test_none_and_nan_in_one_column_are_two_categories_as_to_scikit_learn():
+    values = np.array(["a", "b", None, np.nan], dtype=object)[np.arange(200) % 4]
+    frame = pd.DataFrame({"c": values, "d": np.resize(list("xyz"), 200)}, dtype=object)
+    y = np.resize([0.0, 1.0, 5.0, 9.0], 200)
+    model = ours(max_iter=30, categorical_features=["c", "d"]).fit(frame, y)
+    beside = frame[:4].assign(d=["x", "y", "new", "x"])
+    alone = [model.predict(beside[i : i + 1])[0] for i in range(4)]
+    assert_array_equal(model.predict(beside), alone)
+    assert abs(alone[2] - 5) < 1
+    assert abs(alone[3] - 9) < 1

@@ -10,7 +10,9 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy.stats import norm, rankdata
 from sklearn import config_context
 from sklearn.base import clone
+from sklearn.cluster import KMeans
 from sklearn.compose import make_column_transformer
+from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import (
     GammaRegressor,
     LinearRegression,
@@ -285,6 +287,10 @@ def test_parameters_that_are_set_after_the_fit_count_in_the_next(transformer):
     fitted = clone(transformer).fit(X.round(), y, eras=eras)
     expected = [fitted.transform(X.round(), eras=at) for at in (eras, eras + 1)]
     names = fitted.get_feature_names_out().tolist()
+    older = pickle.loads(pickle.dumps(fitted))  # by a version that did not keep them
+    for name in ("_smooth", "_robust", "_variation", "_count"):
+        vars(older).pop(name, None)
+    assert_array_equal(older.transform(X.round(), eras=eras), expected[0])
     flags = {"robust", "variation", "count"} & {*transformer.get_params()}
     fitted.set_params(smooth=500.0, **{x: not getattr(fitted, x) for x in flags})
     for at, found in zip((eras, eras + 1), expected, strict=True):
@@ -403,6 +409,24 @@ def test_weights_reach_the_last_step_behind_transformers_by_era(outer):
     assert_array_equal(found, expected.predict(scaled, **known))
     unweighted = outer(FEW_TREES).fit(scaled, y, **known)
     assert not np.array_equal(found, unweighted.predict(scaled, **known))
+
+
+@pytest.mark.parametrize("outer", [EraConformalRegressor, lambda m: EraSearchCV(m, {})])
+def test_weights_reach_models_within_each_other_and_no_earlier_step(outer):
+    rows, y, eras = make_task()
+    frozen = FrozenEstimator(LinearRegression().fit(rows[:, :2], y))
+    steps = EraStandardScaler(), KMeans(2, random_state=0)
+    weights, known = np.random.default_rng(0).uniform(0.1, 9, y.size), {"eras": eras}
+    for last in (FEW_TREES, frozen):
+        inner = EraTargetRegressor(make_pipeline(*steps, last))
+        given = {} if last is frozen else {"sample_weight": weights}
+        model = outer(inner).fit(rows, y, **given, **known)
+        fitted = getattr(model, "best_estimator_", None) or model.estimator_
+        scaled = steps[0].fit_transform(rows, **known)
+        centers = clone(steps[1]).fit(scaled).cluster_centers_
+        found = fitted.regressor_[1].cluster_centers_
+        assert_allclose(found, centers)
+    assert not hasattr(frozen.estimator, "_metadata_request")
 
 
 @each_pipeline

@@ -57,8 +57,8 @@ class BinnedDataset:
     feature_names : ndarray of shape (n_features,), dtype=object, or None
         The names of the columns, if all are strings.
     era_column : str, list of str, or None
-        The columns that eras came from. Models fitted to the data set leave these
-        columns out of the data frames that they predict.
+        The columns of a frame that eras came from. Models fitted to the data set leave
+        them out of frames that they predict. None for Parquet files.
     max_bins : int
         Maximum number of bins of a feature, without the bin of missing values.
     shape : tuple of int
@@ -252,7 +252,6 @@ class BinnedDataset:
         return cls(
             X_binned=X_binned, bin_mapper=mapper, y=y, eras=encoded,
             sample_weight=weights, feature_names=np.array(names, dtype=object),
-            era_column=None if era in names else era,
         )  # fmt: skip
 
     @property

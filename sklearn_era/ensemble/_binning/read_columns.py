@@ -31,7 +31,8 @@ def encode(estimator: BaseEstimator, X: Any, *, reset: bool) -> Any:
     """
     check_table(X)
     # Of an Arrow table's column of categories, NumPy takes nulls for the last category.
-    X = as_frame(X)
+    if isinstance(X, list | tuple) or any(map(_is_dictionary, dtypes_of(X))):
+        X = as_frame(X)
     preprocess: Any = gradient_boosting.BaseHistGradientBoosting._preprocess_X
     if not reset and must_be_read(estimator, X):
         return read_by_column(estimator, X)
@@ -52,8 +53,14 @@ def encode(estimator: BaseEstimator, X: Any, *, reset: bool) -> Any:
         is_unknown = np.isnan(found[:, :n_categorical]).any(axis=1)
         if is_unknown.any():  # perhaps of another type than the categories
             rows = np.flatnonzero(is_unknown)
-            found[rows] = read_by_column(estimator, X, rows)
+            read = read_by_column(estimator, X, rows)
+            found[rows] = np.where(np.isnan(found[rows]), read, found[rows])
     return found
+
+
+def _is_dictionary(dtype: object) -> bool:
+    """Return whether a type is Arrow's of columns of categories."""
+    return str(dtype).startswith("dictionary")
 
 
 def must_be_read(estimator: BaseEstimator, X: Table) -> bool:
@@ -96,7 +103,7 @@ def read_by_column(
     for i, (values, categories) in enumerate(zip(found, known, strict=True)):
         codes = codes_of_categories(encoder, i).tolist()
         code_of = dict(zip(categories, codes, strict=False))
-        # scikit-learn takes None for a category, unless NaN is among them.
+        # scikit-learn takes None for a category, and NaN for missing.
         if any(x != x for x in encoder.categories_[i].tolist()):
             code_of[None] = np.nan
         found[i] = np.array([code_of.get(x, np.nan) for x in values], dtype=np.float64)

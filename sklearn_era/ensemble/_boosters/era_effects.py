@@ -160,11 +160,19 @@ def drop_held_out(estimator: BaseEstimator, labels: NDArray[Any]) -> None:
     before = vars(estimator).pop("_before_held_out", None)
     if n_eras == known.size:
         return
-    if before is not None and n_eras <= before["_era_labels"].size:
+    if before is not None:
         for name in ("_baseline_prediction", *FITTED_INTERCEPTS):
             vars(estimator).pop(name, None)
             if name in before:
                 setattr(estimator, name, before[name])
+        n_new = n_eras - estimator._era_labels.size
+        if n_new > 0:  # eras that train from now on begin as unknown ones
+            series, forecast = estimator._era_series, estimator._era_forecast
+            new = np.tile(forecast, (n_new, 1))
+            estimator._era_intercepts = np.vstack([estimator._era_intercepts, new])
+            new = np.stack([new, np.full(new.shape, np.nan)])
+            estimator._era_series = np.concatenate([series, new], axis=1)
+            vars(estimator).pop("_era_level", None)
     if n_eras < estimator._era_labels.size:  # of which the level was estimated
         vars(estimator).pop("_era_level", None)
     estimator._era_labels = known[:n_eras]

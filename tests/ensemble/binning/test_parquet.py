@@ -226,7 +226,16 @@ def test_targets_beside_missing_ones_keep_their_type(tmp_path, values):
 
 def test_periods_are_eras(tmp_path):
     frame = make_frame().assign(era=pd.period_range("2020-01", periods=400, freq="D"))
-    assert_same_dataset(read(write(frame, tmp_path / "a")), in_memory(frame))
+    path = write(frame, tmp_path / "a")
+    assert_same_dataset(read(path), in_memory(frame))
+    # pandas has not used Arrow in a fresh process.
+    program = f"""
+from sklearn_era.ensemble import BinnedDataset
+dataset = BinnedDataset.from_parquet({str(path)!r}, target="target", era="era")
+print(type(dataset.eras.labels[0]).__name__)
+"""
+    told = subprocess.check_output([sys.executable, "-c", program], text=True)
+    assert told.strip() == "Period"
 
 
 @pytest.mark.parametrize(("precision", "scale"), [(5, 2), (38, 30), (10, 0), (76, 9)])
