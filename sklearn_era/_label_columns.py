@@ -32,7 +32,7 @@ class EraColumns:
 
 
 class LabelColumn(NamedTuple):
-    """A column of labels."""
+    """A column of labels of eras, with its name."""
 
     key: Any  # its name or number; None if `eras` is one column
     text: str  # its name in error messages

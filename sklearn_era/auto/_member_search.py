@@ -46,7 +46,7 @@ _MOST = 4  # members kept that take time: the plain one and three others
 
 
 class PlainModelError(ValueError):
-    """Raised if the plain model cannot be fitted or scored in a fold."""
+    """Raised if the plain model, which members have to beat, fails in a fold."""
 
 
 class Rows(NamedTuple):

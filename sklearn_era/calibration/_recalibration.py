@@ -157,8 +157,8 @@ def _distribution(
 def _derivatives(
     y: Array, x: Array, offset: Any, weights: Array, codes: NDArray[Any], effects: Array
 ) -> tuple[Array, Array]:
-    """Return, for each era, the gradient of its log-likelihood by its effects of x on
-    log-odds, and the negative second derivatives.
+    """Return, for each era, the gradient and the negative Hessian matrix of the era's
+    log-likelihood, with respect to its `effects`: the coefficients of x in log-odds.
     """
     n_eras, n = effects.shape
     gradients, curvatures = np.empty((n_eras, n)), np.empty((n_eras, n, n))

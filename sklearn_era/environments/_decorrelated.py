@@ -158,9 +158,11 @@ def _best_moves(
     X: Array, labels: Array, counts: Array, means: Array, scales: Array, R: Array,
     _: float,
 ) -> tuple[Array, Array]:  # fmt: skip
-    """Return the best era for each row and, to first order, the change of J if the row
-    moves there, times M p (p-1) / 2. A row that enters era e of n_e rows, in which its
-    standard scores are z, adds
+    """Return (targets, changes): for each row, the era to which a move lowers J most,
+    and the change of ``J M p (p-1) / 2`` by this move, to first order. J is the mean of
+    squared correlations over M eras and pairs of p columns, and R has the correlations
+    in each era. A row that enters era e of n_e rows, where it has standard scores z,
+    adds
     ``(Σ_{j≠k} R_jk z_j z_k - Σ_j z_j² Σ_{k≠j} R_jk²) / n_e``; a row that leaves the era
     subtracts this term.
     """
@@ -175,8 +177,9 @@ def _best_moves(
 def _allowed(
     wanted: Array, sources: Array, targets: Array, counts: Array, least: int
 ) -> Iterator[list[int]]:
-    """Yield lists of moves after which every era has at least `least` rows. A row of an
-    era of `least` rows waits for a row that moves the other way; both are one list.
+    """Yield lists of moves to make one after another, such that each era always keeps
+    at least `least` rows. A row of an era that has no more than these waits for a row
+    that moves from its target to its era; the two moves are yielded as one list.
     """
     counts = counts.astype(int)
     waiting: dict[tuple[int, int], list[int]] = defaultdict(list)

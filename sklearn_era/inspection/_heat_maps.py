@@ -78,10 +78,10 @@ class EraStabilityDisplay(_HeatMap):
     def plot(
         self, ax: Any = None, *, max_features: int = 30, **kwargs: Any
     ) -> "EraStabilityDisplay":
-        """Draw features by ascending p-value, with features that turn in bold.
+        """Draw a heat map of the features' effects by era, sorted by p-value.
 
-        A feature turns if `turns` of :func:`era_stability` is True. The color scale
-        ends at the 90% quantile of the absolute effects drawn.
+        The names of features for which `turns` is True (see :func:`era_stability`) are
+        bold. The color scale ends at the 90% quantile of the absolute effects drawn.
 
         Parameters
         ----------

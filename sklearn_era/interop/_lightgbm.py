@@ -307,8 +307,8 @@ def _tree_lines(
 
 
 def _bitset(tree: object, split: Any, categories: list[_Categories]) -> NDArray[Any]:
-    """Return 32-bit words with a bit for each category of a split, at its number in
-    LightGBM: 1 if LightGBM is to send the category to the left.
+    """Return the categories of a split as a bitset of 32-bit words: bit k is 1 if
+    LightGBM is to send its category k to the left.
     """
     bins, numbers, _ = categories[split["feature_idx"]]
     numbers = numbers[listed_categories(tree, split, bins)]

@@ -284,9 +284,9 @@ class CrossedEras:
         return float(half * self._unit)
 
     def predict(self, place: float, error: float, group: int | None = None) -> Mixture:
-        """Return the distribution of the score of a group (of a new group if None) in
-        the era at `place`, measured with a sampling error, by best linear unbiased
-        prediction (Henderson 1975).
+        """Return the distribution of a group's measured score in the era at `place`, by
+        best linear unbiased prediction (Henderson 1975). It includes the sampling
+        `error` of the measurement. If `group` is None, the group is a new one.
         """
         row, is_new = group, np.array([group is None, 1.0, 1.0])
         if self._is_turned:  # a later era is a new row

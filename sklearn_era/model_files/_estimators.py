@@ -247,7 +247,7 @@ def _categories(preprocessor: Any) -> list[Any] | None:
 
 
 def _restore_preprocessor(estimator: BaseEstimator) -> None:
-    """Set a preprocessor fitted to a made-up row, and give it the stored categories."""
+    """Fit the estimator's preprocessor to a dummy row; set its stored categories."""
     is_categorical, parts = estimator.is_categorical_, estimator._preprocessor
     estimator._is_categorical_remapped = None
     if is_categorical is None:

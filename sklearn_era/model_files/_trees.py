@@ -22,7 +22,9 @@ _BITSET_WORDS = 8  # of 32 bits, for 256 bins
 
 
 def pack_trees(predictors: list[list[TreePredictor]]) -> dict[str, NDArray]:
-    """Return all trees' arrays, joined, and each tree's number of nodes and bitsets."""
+    """Return the arrays of all trees, joined, and two counts for each tree: of nodes
+    and of bitsets.
+    """
     if len({*map(len, predictors)}) != 1:
         raise ValueError("iterations of different numbers of trees")
     trees = list(chain.from_iterable(predictors))

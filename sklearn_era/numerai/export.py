@@ -173,9 +173,9 @@ def upload_pickle(
     data_version: str | None = None, wait: float = 1800.0, assign: bool = False,
     on_step: Callable[[str], None] = lambda text: None,
 ) -> str:  # fmt: skip
-    """Upload a pickle for a model; return the status of Numerai's validation at its end
-    or after `wait` seconds. If `assign`, a valid pickle then makes the submissions of
-    the model. Raise UploadError for an invalid pickle.
+    """Upload a pickle for a model; wait for the end of Numerai's validation, at most
+    `wait` seconds, and return its status. If `assign`, let a valid pickle make the
+    submissions of the model from then on. Raise UploadError for an invalid pickle.
     """
     model_id = client.model_id(model_name)
     run_by = _choose(client.ask(IMAGES), image, "image")

@@ -59,7 +59,7 @@ def encode(estimator: BaseEstimator, X: Any, *, reset: bool) -> Any:
 
 
 def _is_dictionary(dtype: object) -> bool:
-    """Return whether a type is Arrow's of columns of categories."""
+    """Return whether a type is Arrow's dictionary type, which has categories."""
     return str(dtype).startswith("dictionary")
 
 

@@ -111,7 +111,9 @@ def check_rows_left(
     eras: EncodedEras, train: NDArray[np.intp], validation_fraction: float | int,
     min_samples_per_era: float,
 ) -> None:  # fmt: skip
-    """Raise ValueError if an era has too few rows in `train` for a split to cover."""
+    """Raise ValueError if an era has too few rows in `train` for any split to have
+    `min_samples_per_era` of them on both sides.
+    """
     left = np.bincount(eras.codes[train], minlength=eras.labels.size)
     for j in np.flatnonzero(left < 2 * min_rows_of_side(min_samples_per_era, left)):
         raise ValueError(

@@ -175,9 +175,10 @@ class Evidence(NamedTuple):
 
 
 class Equations:
-    """The equations of a series. With weights W and the precision A of steps a, the
-    inverse of the covariance is ``W - W (A + W)^-1 W``. Since A is tridiagonal, the
-    product of this inverse with a column takes O(n_eras).
+    """Linear equations with the covariance of a series of eras' levels. With W the
+    weights of the eras, and A the precision matrix of the true levels, its inverse is
+    ``W - W (A + W)^-1 W``. As A is tridiagonal, the product of the inverse with a
+    column takes O(n_eras).
     """
 
     def __init__(self, series: Series) -> None:

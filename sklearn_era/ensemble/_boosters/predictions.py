@@ -89,7 +89,7 @@ class EraPredictionMixin(gradient_boosting.BaseHistGradientBoosting):
 
 
 class EraClassPredictionMixin(EraPredictionMixin):
-    """Add an argument ``eras`` to the methods by which only a classifier predicts."""
+    """Add an argument ``eras`` to the predictions that only classifiers have."""
 
     @predicts("Predict the probability of each class.", PROBABILITIES, *_ERAS)
     def predict_proba(self, X: Table, *, eras: Eras | None = None) -> NDArray[Any]:
