@@ -91,7 +91,7 @@ def with_requests(model: BaseEstimator) -> Any:
             earlier += [f"{path}{step}__" for step, _ in part.steps[:-1]]
     with config_context(enable_metadata_routing=True):
         for name, part in parts.items():
-            is_kept = any(name.startswith(x) for x in kept)
+            is_kept = any(f"{name}__".startswith(x) for x in kept)
             if is_kept or not hasattr(part, "set_fit_request"):
                 continue
             requests = part._get_metadata_request().fit.requests

@@ -178,8 +178,7 @@ class ParquetColumns:
         """
         metadata = self._schemas[0].field(name).metadata or {}
         if metadata.get(b"ARROW:extension:name") == b"pandas.period":
-            import pandas as pd
-
+            pd = import_optional("pandas", extra="cli")
             # pandas registers its type for Arrow with the first use of it.
             self._arrow.array(pd.period_range("2000", periods=0, freq="M"))
         column = self._read(name)

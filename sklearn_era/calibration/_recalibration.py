@@ -94,6 +94,8 @@ def _estimate(
         gradients += _times(curvatures, effects - mean)
         before, pull = root, prior @ (typical - mean)
         step, root = _distribution(gradients, curvatures, root, prior, pull)
+        if prior.any():
+            root = root.clip(-1, 1)
         size = max(np.abs(step) @ largest, 1e-9)
         mean = mean + step * np.log1p(size) / size  # as in Newton's method below
         moved = max(np.abs(step).max(), np.abs(root - before).max())

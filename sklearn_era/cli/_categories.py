@@ -4,6 +4,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable
 from contextlib import suppress
+from decimal import Decimal
 from typing import Any
 
 import numpy as np
@@ -21,7 +22,8 @@ _TIME = re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d.*")
 
 def spell(value: Any) -> str:
     """Return a category's text: "1" for 1, also for 1.0, as pandas may store 1."""
-    text = _WHOLE_FLOAT.sub(r"\1", str(value))
+    text = f"{value:f}" if isinstance(value, Decimal) else str(value)
+    text = _WHOLE_FLOAT.sub(r"\1", text)
     return "0" if text == "-0" else text
 
 

@@ -40,7 +40,7 @@ from .._tables.no_value import no_value_noted, warn_of_no_value
 from .._tables.target import check_values
 from .._typing import Duration, Eras, Folds, Table
 from .._warnings import listed
-from ._times_and_groups import SIZE, EraSplit, in_order
+from ._times_and_groups import SIZE, EraSplit, times_first
 from ._walk_forward import EraWalkForwardSplit
 
 NOT_TESTED = (
@@ -276,7 +276,7 @@ def split_eras(
         return [tuple(rows[x] for x in fold) for fold in split]
     cv = check_cv(cv, y)
     if eras.groups is not None:  # the model knows which column is time
-        cv = in_order(cv, TIME_FIRST)
+        cv = times_first(cv)
     groups = groups_for(cv, eras, eras.codes if groups is None else groups)
     params = {"groups": groups} if takes(cv.split, "groups") else {}
     try:

@@ -18,7 +18,7 @@ from sklearn.utils.metadata_routing import (
     get_routing_for_object,
 )
 
-from .._era_axes import TIME_FIRST, keep_pair, read_known
+from .._era_axes import keep_pair, read_known
 from .._era_routing import takes
 from .._label_columns import EraColumns
 from .._progress import Progress
@@ -38,7 +38,7 @@ from ._search_scores import (
     tabulate,
     warn_of_undefined,
 )
-from ._times_and_groups import in_order
+from ._times_and_groups import times_first
 
 
 class SearchByEra(GridSearchCV):
@@ -143,7 +143,7 @@ class SearchByEra(GridSearchCV):
             is_ordered = self.era_order_ == "ordered"
             given = codes if is_ordered else eras
             if groups is not None:
-                self.cv = in_order(self.cv, TIME_FIRST)
+                self.cv = times_first(self.cv)
             of_split["groups"] = groups_for(self.cv, self._eras, given)
         return routed
 

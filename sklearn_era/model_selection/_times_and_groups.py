@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.model_selection import BaseCrossValidator, GroupKFold
 from sklearn.utils._param_validation import Interval, StrOptions, validate_params
 
-from .._era_axes import EraAxes, read_axes
+from .._era_axes import TIME_FIRST, EraAxes, read_axes
 from .._era_calendar import instants_of
 from .._era_labels import Labels, keys_of
 from .._eras import EncodedEras
@@ -341,6 +341,14 @@ def in_order(cv: Folds, era_order: Any) -> Any:
     other = copy(cv)
     other.era_order = era_order
     return other
+
+
+def times_first(cv: Folds) -> Any:
+    """Return a copy of an `EraSplit` that takes times before groups, unless the
+    splitter is for one column; return any other `cv` as it is.
+    """
+    is_for_one = getattr(cv, "era_order", "") in ("ordered", "unordered")
+    return cv if is_for_one else in_order(cv, TIME_FIRST)
 
 
 def steps_of(horizon: Any, labels: Labels, name: str = "horizon") -> int:

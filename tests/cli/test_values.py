@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 
 from helpers.cli import N_ROWS, fail, invoke, params, read, run, write
 from helpers.grids import slow
+from sklearn_era.cli._categories import find_known, spell
 from sklearn_era.cli._tables import TableFile, make_features
 from sklearn_era.ensemble import EraForestRegressor
 from sklearn_era.ensemble import HistGradientBoostingRegressor as Regressor
@@ -422,6 +423,11 @@ def test_flags_and_dates_are_categories_however_they_are_spelled(coded, spelling
         assert expected.nunique() > 1
         for table, path in product(tables, paths):
             assert np.array_equal(predict(write(table, path)), expected)
+
+
+def test_a_decimal_that_is_zero_is_zero():
+    known = {spell(x): x for x in (Decimal("0E-8"), Decimal("1E+2"), Decimal("2.50"))}
+    assert [*find_known(["0", "100", "2.50"], known).values()] == [*known.values()]
 
 
 @pytest.mark.parametrize("given", [

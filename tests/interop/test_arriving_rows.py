@@ -312,6 +312,24 @@ def test_a_missing_category_is_missing_in_all_tables(i, fitted):
     assert (model.predict(whole) != first)[is_missing[:50]].any()
 
 
+@pytest.mark.parametrize("kind", ["zone", "period"])
+def test_arrow_keeps_zones_and_periods_of_categories(kind):
+    days = pd.date_range("2020", periods=3, tz="Europe/Zurich")
+    days = days if kind == "zone" else pd.period_range("2020-01", periods=3, freq="M")
+    frame = pd.DataFrame({"d": days[np.arange(60) % 3], "x": np.arange(60.0)})
+    y, table = np.resize([0.0, 3.0, 9.0], 60), pa.Table.from_pandas(frame)
+    expected = None
+    for fitted in (frame, table):
+        model = ours(max_iter=5, categorical_features=["d"], min_samples_leaf=5)
+        for asked in (frame, table):
+            found = model.fit(fitted, y).predict(asked)
+            expected = found if expected is None else expected
+            assert_array_equal(found, expected)
+        with pytest.raises(ValueError, match="X: column 'd' "):
+            ours(max_iter=1, categorical_features=None).fit(fitted, y)
+    assert np.unique(expected).size >= 3
+
+
 def test_none_and_nan_in_one_column_are_two_categories_as_to_scikit_learn():
     values = np.array(["a", "b", None, np.nan], dtype=object)[np.arange(200) % 4]
     frame = pd.DataFrame({"c": values, "d": np.resize(list("xyz"), 200)}, dtype=object)

@@ -414,7 +414,10 @@ def test_weights_reach_the_last_step_behind_transformers_by_era(outer):
 @pytest.mark.parametrize("outer", [EraConformalRegressor, lambda m: EraSearchCV(m, {})])
 def test_weights_reach_models_within_each_other_and_no_earlier_step(outer):
     rows, y, eras = make_task()
-    frozen = FrozenEstimator(LinearRegression().fit(rows[:, :2], y))
+    with config_context(enable_metadata_routing=True):
+        known = LinearRegression().fit(rows[:, :2], y)
+        frozen = FrozenEstimator(known.set_score_request(sample_weight=False))
+    requests = str(frozen.estimator._metadata_request)
     steps = EraStandardScaler(), KMeans(2, random_state=0)
     weights, known = np.random.default_rng(0).uniform(0.1, 9, y.size), {"eras": eras}
     for last in (FEW_TREES, frozen):
@@ -426,7 +429,7 @@ def test_weights_reach_models_within_each_other_and_no_earlier_step(outer):
         centers = clone(steps[1]).fit(scaled).cluster_centers_
         found = fitted.regressor_[1].cluster_centers_
         assert_allclose(found, centers)
-    assert not hasattr(frozen.estimator, "_metadata_request")
+    assert str(frozen.estimator._metadata_request) == requests
 
 
 @each_pipeline

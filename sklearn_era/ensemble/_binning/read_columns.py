@@ -30,8 +30,7 @@ def encode(estimator: BaseEstimator, X: Any, *, reset: bool) -> Any:
     column by column if scikit-learn fails on them or may misread them (`must_be_read`).
     """
     check_table(X)
-    # Of an Arrow table's column of categories, NumPy takes nulls for the last category.
-    if isinstance(X, list | tuple) or any(map(_is_dictionary, dtypes_of(X))):
+    if isinstance(X, list | tuple) or any(map(_misleads_numpy, dtypes_of(X))):
         X = as_frame(X)
     preprocess: Any = gradient_boosting.BaseHistGradientBoosting._preprocess_X
     if not reset and must_be_read(estimator, X):
@@ -58,9 +57,12 @@ def encode(estimator: BaseEstimator, X: Any, *, reset: bool) -> Any:
     return found
 
 
-def _is_dictionary(dtype: object) -> bool:
-    """Return whether a type is Arrow's dictionary type, which has categories."""
-    return str(dtype).startswith("dictionary")
+def _misleads_numpy(dtype: object) -> bool:
+    """Return whether NumPy misreads columns of an Arrow type: nulls of categories as
+    the last category, dates without their time zone, and periods as integers.
+    """
+    text = str(dtype)
+    return text.startswith(("dictionary", "extension")) or "tz=" in text
 
 
 def must_be_read(estimator: BaseEstimator, X: Table) -> bool:
