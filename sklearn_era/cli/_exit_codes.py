@@ -17,15 +17,15 @@ class PlainErrors(typer.core.TyperGroup):
     """A group of commands whose errors are printed as one sentence."""
 
     def invoke(self, ctx: Any) -> Any:
-        def told(message: Any) -> str:
+        def phrase(message: Any) -> str:
             command = self.commands.get(ctx.invoked_subcommand, self)
             return _ui.name_options(_ui.one_sentence(message), command)
 
         try:
-            with _ui.warnings_printed(told):
+            with _ui.warnings_printed(phrase):
                 return super().invoke(ctx)
         except (MissingPackageError, NumeraiError) as error:
-            message, code = told(error), getattr(error, "exit_code", 1)
+            message, code = phrase(error), getattr(error, "exit_code", 1)
         except _UsageError as error:
             message, code = _ui.one_sentence(error.format_message()).rstrip("."), 2
             if error.ctx is None or "Usage:" in message:

@@ -30,7 +30,7 @@ def encode(estimator: BaseEstimator, X: Any, *, reset: bool) -> Any:
     column by column if scikit-learn fails on them or may misread them (`must_be_read`).
     """
     check_table(X)
-    if isinstance(X, list | tuple) or any(map(_misleads_numpy, dtypes_of(X))):
+    if isinstance(X, list | tuple) or any(map(_misleads_numpy, {*dtypes_of(X)})):
         X = as_frame(X)
     preprocess: Any = gradient_boosting.BaseHistGradientBoosting._preprocess_X
     if not reset and must_be_read(estimator, X):
