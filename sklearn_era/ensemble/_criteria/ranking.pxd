@@ -1,5 +1,4 @@
-# The rank of a candidate by the sums over all eras: admissible splits, blends, and
-# comparisons.
+# The rank of a candidate by the sums over all eras: admissible splits, and blends.
 
 from libc.math cimport INFINITY, fabs
 from libc.string cimport memset
@@ -135,16 +134,3 @@ cdef inline bint may_outrank(
 ) noexcept nogil:
     """Return whether a split with this gain may rank above, or equal to, `best`."""
     return not criterion.traits.is_at_most_gain or gain >= best.primary
-
-
-cdef inline int compare_ranks(
-    const split_rank * a, const split_rank * b
-) noexcept nogil:
-    """Return 1 if `a` ranks above `b`, -1 if below, 0 if they are equal."""
-    if a.primary != b.primary:
-        return 1 if a.primary > b.primary else -1
-    if a.secondary != b.secondary:
-        return 1 if a.secondary > b.secondary else -1
-    if a.gain != b.gain:
-        return 1 if a.gain > b.gain else -1
-    return 0

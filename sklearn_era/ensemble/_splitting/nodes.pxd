@@ -5,7 +5,6 @@ from .._arrays cimport BITSET_DTYPE_C, G_H_DTYPE_C, X_BINNED_DTYPE_C
 
 from .._criteria.criterion cimport split_rank
 from .._criteria.formulas cimport bounded, node_loss, node_value
-from .._criteria.ranking cimport compare_ranks
 
 
 cdef struct tree_data:
@@ -95,23 +94,6 @@ cdef struct node_choice:
     bint is_the_gains    # the split of the largest gain, if that restricts the others
     bint is_deferred     # `split` is the one of the largest gain; see `search_node`
     double largest_gain  # of the node's splits, or of the best one if that is free
-
-
-cdef inline bint is_better(
-    const feature_split * challenger, const feature_split * best
-) noexcept nogil:
-    """Return whether `challenger` replaces `best`: by rank, then feature, then bin."""
-    cdef int comparison
-    if not challenger.found:
-        return False
-    if not best.found:
-        return True
-    comparison = compare_ranks(&challenger.rank, &best.rank)
-    if comparison != 0:
-        return comparison > 0
-    if challenger.feature_idx != best.feature_idx:
-        return challenger.feature_idx < best.feature_idx
-    return challenger.bin_idx < best.bin_idx
 
 
 cdef struct side_values:

@@ -6,13 +6,14 @@ from ..._arrays cimport init_bitset
 from .orders cimport set_left_categories, set_orders
 from .splits cimport CandidateSplits, feature_bins, split_order, sums_of_column
 from ..lanes.functions cimport lane_column, order_sides
-from ..nodes cimport feature_split, is_better
+from ..nodes cimport feature_split
 from ..threads cimport first_of, stop_of, thread_team, wait_for_team
+from ..ties cimport compare_ranks, is_better
 from ..._criteria.criterion cimport criterion_struct, split_rank
 from ..._criteria.dispatch cimport MAX_SUMS
 from ..._criteria.formulas cimport eras_struct
 from ..._criteria.penalties cimport penalise, penalty_of_feature
-from ..._criteria.ranking cimport compare_ranks, rank_split
+from ..._criteria.ranking cimport rank_split
 from ..._criteria.split_sums cimport add_absent_eras, take_lane
 
 

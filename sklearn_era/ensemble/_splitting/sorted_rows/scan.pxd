@@ -14,10 +14,10 @@ from ..candidates.orders cimport (
     set_left_categories,
 )
 from ..nodes cimport (
-    feature_split, gain_of_sides, is_better, pooled_node, tree_data, tree_node,
-    values_of_sides,
+    feature_split, gain_of_sides, pooled_node, tree_data, tree_node, values_of_sides,
 )
 from ..rows cimport MAX_BINS
+from ..ties cimport is_better
 from ..._criteria.criterion cimport criterion_struct
 from ..._criteria.dispatch cimport MAX_SUMS
 from ..._criteria.penalties cimport penalise
