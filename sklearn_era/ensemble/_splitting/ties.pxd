@@ -1,5 +1,5 @@
-# Which of two splits is better, and what decides where they tie: the criterion's second
-# key, the gain, then the first feature, then the first bin.
+# Which of two splits is better by a criterion, and what decides ties: its second
+# key, the gain, then the first feature and bin.
 
 from .._criteria.criterion cimport split_rank
 from .nodes cimport feature_split
