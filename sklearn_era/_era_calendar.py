@@ -52,8 +52,8 @@ def horizons(
 ) -> NDArray[np.intp]:
     """Return, for each label, by how many eras it follows the last known era; return
     `default` if the known eras are not evenly spaced. If labels can be read in two
-    ways, such as months and weeks, keep the readings of all labels of `calendars`;
-    raise ValueError if those that are left give different numbers of eras.
+    ways, such as months and weeks, keep the ways in which all labels of `calendars` can
+    be read, too. Raise ValueError if these ways give different numbers of eras.
     """
     readings = readings_of(known, labels)
     for calendar in calendars if len(readings) > 1 else ():
@@ -77,11 +77,11 @@ def horizons(
 
 
 def _steps_ahead(series: list[Any], n_known: int) -> NDArray[np.intp] | None:
-    """Return how many steps each new number is after the last known one. In each series
-    the first `n_known` numbers are known, and a step is the median of their gaps. Use
-    the first series whose gaps are all one step, or else the first one whose gaps are
-    whole numbers of steps, at most 2 on average. Return None if there is no such
-    series.
+    """Return how many steps each new number is after the last known number, at least 1.
+    In each series the first `n_known` numbers are known, and a step is the median gap
+    between two known numbers in a row. Use the first series whose gaps are all one
+    step, or else the first series whose gaps are whole numbers of steps, at most 2 on
+    average. Return None if there is no such series.
     """
     for may_miss, places in product((False, True), series):
         at, asked = np.split(np.array(places, np.float64), [n_known])
@@ -151,8 +151,9 @@ def hold_dates(texts: list[str]) -> bool:
 
 
 def dates_in(texts: Labels) -> Labels:
-    """Return ISO dates without a time zone, perhaps with a time of day, as NumPy's;
-    raise ValueError with the first text that is none, though NumPy might read it.
+    """Convert ISO dates without a time zone, perhaps with a time of day, to NumPy's
+    dates. Raise ValueError for the first text that is not such a date, even if NumPy
+    could read the text.
     """
     for text in np.unique(texts).tolist():
         try:

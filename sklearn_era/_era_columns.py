@@ -56,7 +56,7 @@ def names_columns(eras: Any, X: Any, *, name: str = "eras", X_name: str = "X") -
 
 
 def _refuse_levels(given: list[Any], columns: list[Any], name: str) -> None:
-    """Raise ValueError if `given` has a column's name of several levels (a tuple)."""
+    """Raise ValueError if `given` has a tuple that names a column of several levels."""
     levels = {x for x in columns if isinstance(x, tuple)}
     for x in given if levels else ():
         is_name = isinstance(x, tuple) and all(isinstance(y, Hashable) for y in x)

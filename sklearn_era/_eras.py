@@ -253,9 +253,9 @@ def are_ordered(
     eras: EncodedEras, era_order: EraOrder, what: str, remedy: str = _ORDER_OR_GROUPS
 ) -> bool:
     """Return whether eras follow each other in time; errors state that `what` depends
-    on it. With "auto", numbers, dates and ordered categoricals do, booleans do not, and
-    text does if it is numbers or dates of one form that sort as text; other text raises
-    ValueError. With a pair, for two columns, the result is True.
+    on this order. With "auto", numbers, dates and ordered categoricals have an order,
+    booleans have none, and text has one if it is numbers or dates of one form that sort
+    as text; raise ValueError for other text. With a pair, for two columns, return True.
     """
     if eras.labels.size < 2:
         return True
@@ -380,7 +380,7 @@ def minimum_text(min_samples_per_era: float) -> str:
 
 
 def check_splittable(labels: NDArray[Any], counts: NDArray[Any], plan: Any) -> None:
-    """Raise ValueError if too few eras have enough rows for a split to cover them."""
+    """Raise ValueError if too few eras have enough rows for both sides of a split."""
     n_needed = 2 * min_rows_of_side(plan.min_samples_per_era, counts)
     small, n_eras = np.flatnonzero(counts < n_needed), labels.size
     n_covered = number_of_share(plan.min_era_coverage, n_eras)

@@ -41,10 +41,11 @@ def effects(
     cells: Cells, categories: Ints, eras: Ints, smooth: Any, n_folds: int = 0
 ) -> list[Array]:
     """Return [effect, variation, count] of each row's category, from eras before the
-    row's own. The first two have shape (n_rows, n_outputs), the last (n_rows, 1). With
-    `n_folds`, effects and variations come from the eras of the other folds. Counts then
-    come from all eras: counts in the other folds would tell how many rows of a category
-    are in the row's own fold.
+    row's own: the effect on the target, the effect's standard deviation over eras, and
+    the sum of weights. The first two have shape (n_rows, n_outputs), the last (n_rows,
+    1). With `n_folds`, effects and variations come from the eras of the other folds.
+    Counts then come from all eras: counts in the other folds would reveal how many rows
+    of a category are in the row's own fold.
     """
     if not n_folds:
         return _by_earlier_eras(cells, categories, eras, smooth)
@@ -117,7 +118,9 @@ def effects_elsewhere(
 
 
 def _precisions(n: Array, noise: float, between: float, of_effects: float) -> Array:
-    """Return the precision (1 / variance) of the mean of each cell's n rows."""
+    """Return the precision (1 / variance) of the mean of each cell's n rows, given the
+    variances that `_variances` yields.
+    """
     least = _TINY * (of_effects or between + noise or 1.0)  # in the target's unit
     return 1 / np.maximum(between + noise / n, least)
 

@@ -49,7 +49,7 @@ _TIME_OF_TRIALS = {True: 20, False: 40}
 
 @functools.cache
 def _openmp_controller() -> ThreadpoolController:
-    """Return the controller of OpenMP, looked up once, as that takes milliseconds."""
+    """Return the controller of OpenMP; look it up only once, as this is slow."""
     return ThreadpoolController().select(user_api="openmp")
 
 
@@ -126,7 +126,9 @@ class IterationThreads:
         return self._n
 
     def _choose(self, now: float, seconds: float, pace: float, is_busy: bool) -> None:
-        """Begin a trial of more or fewer threads, or end it with the faster number."""
+        """Begin a trial of more or fewer threads, or end a trial and keep the faster
+        number. `pace` is the time per iteration, and `seconds` of all iterations.
+        """
         if self._before is not None:
             n, pace_before, seconds_before = self._before
             is_more, is_faster = self._n > n, pace < pace_before

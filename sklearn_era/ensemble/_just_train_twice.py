@@ -94,7 +94,7 @@ class JustTrainTwice(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         The fitted classifiers of the second fit, which makes the predictions, and of
         the first fit.
     is_upweighted_ : ndarray of shape (n_samples,), dtype=bool
-        Whether the first classifier gets each training row wrong.
+        For each training row, whether the first classifier predicts a wrong class.
     classes_ : ndarray of shape (n_classes,)
         Labels of the classes.
     n_features_in_, feature_names_in_ : int, and ndarray of shape (n_features,)

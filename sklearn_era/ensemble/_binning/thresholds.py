@@ -105,7 +105,9 @@ def find_thresholds(
 
 @lru_cache(maxsize=16)
 def _places_of_quantiles(n_values: int, max_bins: int) -> tuple[Rows, Rows]:
-    """Return the positions of the two sorted values whose mean is each quantile."""
+    """Return, for each quantile, the positions of the two sorted values that it is the
+    mean of.
+    """
     percents = np.linspace(0, 100, num=max_bins + 1)[1:-1]
     numbers = np.arange(n_values, dtype=np.float64)
     places = np.percentile(numbers, percents, method="averaged_inverted_cdf")
@@ -117,7 +119,7 @@ def map_in_threads(
     n_values: int,
 ) -> list[Any]:  # fmt: skip
     """Call a function, which must release the GIL, as ``map`` does; return the results.
-    Use threads if the calls read many values, `n_values` in all. They are not joblib's,
+    Use threads if the calls read many values, `n_values` in all. Do not use joblib,
     which looks for results only every 10 ms: a thread bins ten columns in this time.
     """
     if n_values < _VALUES_FOR_THREADS:

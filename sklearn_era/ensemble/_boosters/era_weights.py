@@ -2,9 +2,9 @@
 
     q_j <- q_j exp(eta loss_j) / sum_i q_i exp(eta loss_i),    q_j = 1 / M at first.
 
-The weights of the rows of era j are multiplied by ``M q_j``, whose mean over the M eras
-is 1. The logarithm of ``M q_j`` is stored, so that an era can recover from a weight
-that underflows.
+Here eta is the `step_size`, and loss_j the mean loss of era j, whose rows' weights are
+multiplied by ``M q_j``. The mean of ``M q_j`` over the M eras is 1. The logarithm of
+``M q_j`` is stored, so that an era can recover from a weight that underflows.
 """
 
 from typing import Any
@@ -112,7 +112,7 @@ def next_log_weights(
 
 def is_reweighted(estimator: BaseEstimator) -> bool:
     """Return whether Group DRO multiplies rows by weights of eras. With a step size of
-    0, these are 1, unless a warm start continues with weights of earlier iterations.
+    0, all weights of eras are 1, unless a warm start continues with earlier weights.
     """
     weighting = estimator.era_weighting
     goes_on = estimator.warm_start and hasattr(estimator, "_era_log_weights")

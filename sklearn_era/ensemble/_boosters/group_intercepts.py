@@ -1,4 +1,4 @@
-"""Estimate intercepts of groups, and shrink them towards 0, the value of new ones."""
+"""Estimate intercepts of groups, shrunk towards 0, the intercept of new groups."""
 
 from typing import Any
 

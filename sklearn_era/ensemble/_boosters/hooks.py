@@ -272,7 +272,9 @@ class EraFitMixin(InterceptUpdatesMixin, EraScoringMixin):
         warn_of_single_era(self, plan, eras)
 
     def _find_missing_values(self, X_binned: NDArray[np.uint8]) -> NDArray[np.uint8]:
-        """Return whether columns have missing values; set `era_patterns` if needed."""
+        """Return whether each column has missing values. If a level of intercepts is
+        estimated, store the result of `constant_columns` in the state of the fit.
+        """
         effects, state = intercepts_of(self), self._fit_state
         if effects is not None and effects._estimates:
             state.era_patterns = constant_columns(

@@ -1,13 +1,14 @@
-"""Shrink the value of a leaf, the more it differs between eras.
+"""Shrink the value of a leaf, more so if the value differs more between eras.
 
-A leaf has a value ``v_j = -G_j / H_j`` in each of its eras, and ``v = -G / H`` over all
-of them. The variance of ``v_j`` within eras is ``s2 / H_j`` (see `cell_values`), with
-c cells of leaves and eras. The variance between eras is estimated by moments [1]_,
+With G and H the sums of gradients and hessians, a leaf has a value ``v_j = -G_j / H_j``
+in each of its m eras, and ``v = -G / H`` over all of them. The variance of ``v_j``
+within eras is ``s2 / H_j`` (see `cell_values`; a cell is the rows of an era in a leaf).
+The variance between eras is estimated by moments [1]_,
 
     tau2 = max(0, (sum_j H_j (v_j - v)^2 - (m - 1) s2) / (H - sum_j H_j^2 / H)),
 
-and the variance of ``v`` is ``sum_j (H_j / H)^2 tau2 + s2 / H``. The empirical Bayes
-factor (see `empirical_bayes`) is that of the tree's own leaves.
+and the variance of ``v`` is ``sum_j (H_j / H)^2 tau2 + s2 / H``. The leaf is multiplied
+by its empirical Bayes factor (see `empirical_bayes`) among the leaves of the tree.
 
 .. [1] R. DerSimonian, N. Laird (1986), Meta-analysis in clinical trials. Controlled
    Clinical Trials 7, 177-188; their weights w_j are our H_j / s2.

@@ -7,5 +7,5 @@
   each, with its sums over eras and its key;
 - ``dispatch``: selects a criterion's functions at compile time; ``split_sums``: all
   sums of a split; ``ranking``: which of two splits is the better one; ``penalties``:
-  what a feature's penalty takes off their keys.
+  subtracts a feature's penalty from the keys of the feature's splits.
 """

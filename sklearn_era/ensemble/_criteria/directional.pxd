@@ -27,7 +27,8 @@ cdef inline bint rank_directional(
     split_rank * rank,
 ) noexcept nogil:
     """Set the key to the agreement of the eras' directions, and the second key, for
-    ties, to B_alpha of `gains` (unless NULL); return whether the split is valid.
+    ties, to the Boltzmann mean of `gains` (unless NULL). Return whether the split is
+    valid.
     """
     rank.primary = direction_agreement(directions, eras.n_eras)
     if rank.primary == 0.0 or rank.primary < criterion.min_direction_agreement:

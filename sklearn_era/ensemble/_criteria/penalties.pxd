@@ -9,7 +9,7 @@ cdef inline double penalty_of_feature(
     const double * penalties,   # (n_features,); NULL: all 0
     int feature_idx, double unit
 ) noexcept nogil:
-    """Return a feature's penalty, its share of `unit`; a share of 0 gives 0 always."""
+    """Return a feature's entry in `penalties` times `unit`; always 0 for an entry 0."""
     if penalties == NULL or penalties[feature_idx] == 0.0:
         return 0.0
     return penalties[feature_idx] * unit

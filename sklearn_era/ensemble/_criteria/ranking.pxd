@@ -104,7 +104,9 @@ cdef inline criterion_struct directions_alone(
 cdef inline bint keeps_directions_alone(
     const criterion_struct * criterion
 ) noexcept nogil:
-    """Return whether only directions are summed, by eras with a row on each side."""
+    """Return whether the sums over eras are of directions only, and an era counts if it
+    has a row on each side.
+    """
     return (
         criterion.n_statistics == 1
         and criterion.statistics[0] == DIRECTIONS

@@ -88,7 +88,9 @@ def check_forest_eras(
 def what_trees_draw(
     forest: BaseEstimator, n_samples: int, era_columns: list[EncodedEras]
 ) -> tuple[str, list[int]]:
-    """Return the name of the units that trees draw, and their number per era column."""
+    """Return the name of the units that trees draw, and a list with the number of units
+    for each entry of `era_columns`, or for all rows.
+    """
     unit, end, counts = "era", "", [eras.counts for eras in era_columns]
     if forest.random_segments is not None:
         unit, end = "segment", " of trees with two segments"

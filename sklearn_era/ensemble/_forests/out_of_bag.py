@@ -88,8 +88,8 @@ class OutOfBagMixin(gradient_boosting.BaseHistGradientBoosting):
     def _out_of_bag_classes(
         self, training: Any, means: Array, is_known: NDArray[np.bool_]
     ) -> tuple[NDArray[Any], NDArray[Any]]:
-        """Return the true and the predicted class of each row; the latter means nothing
-        unless `is_known`. Set `oob_decision_function_`.
+        """Return the true class and the predicted class of each row. The prediction has
+        no meaning in rows where `is_known` is False. Set `oob_decision_function_`.
         """
         probabilities = np.full((means.shape[0], self.classes_.size), np.nan)
         probabilities[is_known] = self._probabilities(means[is_known])

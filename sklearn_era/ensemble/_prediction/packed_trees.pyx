@@ -182,7 +182,9 @@ cdef class PackedTrees:
                 self.n_columns += 1
 
     cdef int pack_paths(self) except -1:
-        """Set the edges of all trees; raise ValueError if an index is out of bounds."""
+        """Set the edges of all trees, which lead from a split to one of its children;
+        raise ValueError if an index is out of bounds.
+        """
         cdef:
             Py_ssize_t i
             edge_struct * edges

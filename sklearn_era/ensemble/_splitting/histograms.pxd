@@ -104,7 +104,9 @@ cdef inline void fill_by_era(
     FeatureBundles bundles,     # all with masks
     const lane_functions * functions, thread_team team,
 ) noexcept nogil:
-    """Sum up a node by era and split, and by bin; subtract these sums from `parent`."""
+    """Sum up a node's rows by era and split, and by bin; subtract the sums from the
+    sums of `parent`.
+    """
     cdef:
         const summed_values * values = &rows.of_gradients
         packed_rows packed = rows.packed(values, False)

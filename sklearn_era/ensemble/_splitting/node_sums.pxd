@@ -21,7 +21,7 @@ cdef enum:
 
 
 cdef inline int give_back(HistogramStore store, int * slot) except -1:
-    """Return the memory of a slot to its store, and set the slot to -1 (none)."""
+    """Return the memory of number `slot` to its store, and set `slot` to -1 (none)."""
     if slot[0] >= 0:
         store.free.append(store.slots[slot[0]])
         slot[0] = -1
@@ -117,7 +117,8 @@ cdef inline void add_sums(
 
 cdef inline bint keeps_eras(SplitterState self) noexcept:
     """Return whether nodes keep sums by era: if a criterion compares the eras of all
-    splits, by gradients without low words, and all bundles have masks (few bins).
+    splits, by gradients without low words, and if all features have few bins, so that
+    all bundles have masks.
     """
     return (
         self.criterion.name != GAIN

@@ -158,7 +158,9 @@ cdef class EraRows:
         self, bint lists_all,
         const double * min_samples,  # (n_eras,), on both sides to cover an era; or NULL
     ) noexcept nogil:
-        """List eras as blocks: all if `lists_all`, else eras that a split can cover."""
+        """List eras as blocks (ranges of rows): all eras if `lists_all`, else eras with
+        enough rows for both sides of a split.
+        """
         cdef int start = 0, n_seen = 0, era, stop
         cdef bint is_coverable
         self.n_listed = self.n_coverable = self.n_blocks = self.n_chunks = 0

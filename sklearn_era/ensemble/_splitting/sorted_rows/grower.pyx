@@ -309,8 +309,8 @@ cdef bint find_split(
 cdef bint find_share(
     SubtreeGrower self, feature_split * split, bint is_coverable
 ) noexcept nogil:
-    """Set `split` to the best split of enough gain or, if none has enough, to the split
-    of the largest gain; return whether there is a split.
+    """Set `split` to the best split by eras, of enough gain, or to the split of the
+    largest gain if none is admissible; return whether there is a split.
     """
     cdef:
         criterion_struct sharing
