@@ -120,7 +120,9 @@ def _values_of(model: Any, path: str = "") -> Iterator[tuple[str, Any]]:
 
 
 def _values_in(grids: Iterable[Mapping[str, Any]]) -> Iterator[tuple[str, Any]]:
-    """Yield names and values of parameters in grids, and in models among the values."""
+    """Yield the name and value of each parameter in grids and, if a value is a model,
+    of the model's parameters.
+    """
     for name, values in chain.from_iterable(grid.items() for grid in grids):
         for value in values if isinstance(values, Iterable) else ():
             yield name, value

@@ -216,7 +216,7 @@ def _need_all(is_alike: list[bool], labels: Any, n_known: int, what: str) -> Non
 
 
 def _names_in_steps(readings: dict[str, list[Any]], n_known: int) -> list[str]:
-    """Return the keys of `readings` in which the known labels have regular steps."""
+    """Return the keys of `readings` for which the known labels have regular steps."""
     return [x for x in readings if _steps_ahead(readings[x], n_known) is not None]
 
 

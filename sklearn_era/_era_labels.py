@@ -108,7 +108,7 @@ def key_of(label: object) -> Any:
 
 
 def as_objects(labels: Labels) -> list[Any]:
-    """Return labels as Python objects, but dates as NumPy's dates, all of one type."""
+    """Return a list of labels as Python objects; dates stay dates of NumPy."""
     return list(labels) if labels.dtype.kind in "mM" else labels.tolist()
 
 

@@ -331,7 +331,7 @@ def is_fixed(era_weighting: str | Recency) -> bool:
 def weigh_eras(
     encoded: EncodedEras, sample_weight: Array | None, era_weighting: Any
 ) -> tuple[Array, Array]:
-    """Return the weights of rows times the factors of their eras, and these factors."""
+    """Return two arrays: the weights of rows times their eras' factors; the factors."""
     n_eras = encoded.labels.size
     weights = np.ones(encoded.codes.size) if sample_weight is None else sample_weight
     if era_weighting == "equal":

@@ -127,7 +127,8 @@ class IterationThreads:
 
     def _choose(self, now: float, seconds: float, pace: float, is_busy: bool) -> None:
         """Begin a trial of more or fewer threads, or end a trial and keep the faster
-        number. `pace` is the time per iteration, and `seconds` of all iterations.
+        number. `seconds` is the time of the latest iterations, `pace` that time per
+        iteration.
         """
         if self._before is not None:
             n, pace_before, seconds_before = self._before

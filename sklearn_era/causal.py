@@ -1,4 +1,4 @@
-"""Features that a causal graph shows to be invariant, and penalties for all others.
+"""Find features that a causal graph shows to be invariant, and penalise all others.
 
 After Du et al. (2025), "Beyond Discriminant Patterns", appendix A: environments differ
 in the mechanisms of a few variables, and a causal graph implies on which features the

@@ -71,9 +71,9 @@ class JustTrainTwice(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
     estimator : object
         The classifier of the second fit. Its ``fit``, or the ``fit`` of a pipeline's
         last step, must take `sample_weight`. With metadata routing enabled, the last
-        step must request it by ``set_fit_request(sample_weight=True)``, and other steps
-        that take it are to be set to True or False; if you pass weights, every
-        classifier that gets them must request them.
+        step must request weights by ``set_fit_request(sample_weight=True)``, and other
+        steps whose ``fit`` takes weights must set this request to True or False. If you
+        pass weights, every classifier that gets them must request them.
     identification_estimator : object, default=None
         The classifier of the first fit. With None, it is a clone of `estimator` with
         fewer iterations (see `identification_iterations`).

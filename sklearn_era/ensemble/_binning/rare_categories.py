@@ -17,7 +17,7 @@ _MOST_NAMED = 5
 
 
 def encoder_of(estimator: BaseEstimator) -> OrdinalEncoder:
-    """Return the encoder of the categorical columns, which are first in the trees."""
+    """Return the encoder of categorical columns, the first features of the trees."""
     return estimator._preprocessor.named_transformers_["encoder"]
 
 

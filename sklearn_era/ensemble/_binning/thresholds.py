@@ -26,9 +26,9 @@ _VALUES_FOR_THREADS = 500_000
 def draw_rows(
     mapper: _BinMapper, n_samples: int, sample_weight: Floats | None
 ) -> tuple[Rows | None, Floats | None]:
-    """Return the rows from which quantiles are computed, and their weights. If
-    scikit-learn would draw a sample, draw the same one, by weight, and return None for
-    its weights. Otherwise return None, which is all rows, and `sample_weight`.
+    """Return (rows, weights), from which quantiles are computed. If scikit-learn would
+    draw a sample of rows by weight, draw the same sample, and return None for the
+    weights. Otherwise return None, which stands for all rows, and `sample_weight`.
     """
     if mapper.subsample is None or n_samples <= mapper.subsample:
         return None, sample_weight
@@ -45,7 +45,7 @@ def set_thresholds(
     mapper: _BinMapper, thresholds: Sequence[Floats | None], columns: Sequence[Any] = ()
 ) -> None:
     """Set the attributes of a fitted bin mapper. The thresholds of a column without a
-    value are None: no tree splits on the column, and a warning names it by `columns`.
+    value are None: no tree splits on the column. Warn of it, by its name in `columns`.
     """
     known = mapper.known_categories or [None] * len(thresholds)
     is_categorical = np.array([x is not None for x in known], dtype=bool)

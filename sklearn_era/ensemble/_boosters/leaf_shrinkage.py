@@ -8,7 +8,8 @@ The variance between eras is estimated by moments [1]_,
     tau2 = max(0, (sum_j H_j (v_j - v)^2 - (m - 1) s2) / (H - sum_j H_j^2 / H)),
 
 and the variance of ``v`` is ``sum_j (H_j / H)^2 tau2 + s2 / H``. The leaf is multiplied
-by its empirical Bayes factor (see `empirical_bayes`) among the leaves of the tree.
+by its empirical Bayes factor (see `empirical_bayes`), which all leaves of the tree
+determine.
 
 .. [1] R. DerSimonian, N. Laird (1986), Meta-analysis in clinical trials. Controlled
    Clinical Trials 7, 177-188; their weights w_j are our H_j / s2.
@@ -45,8 +46,9 @@ def shrink_leaves(
     booster: BaseEstimator, grower: Any, gradients: NDArray[Any], hessians: NDArray[Any]
 ) -> None:
     """Multiply each leaf of a grown tree by its factor if `leaf_shrinkage` is set. With
-    monotonic constraints, multiply all leaves by the mean factor, which keeps their
-    order: the grower does not know all bounds, and a line search ignores them.
+    monotonic constraints, multiply all leaves by the mean factor, which keeps the order
+    of their values: the grower does not know all bounds of values, and a line search
+    ignores bounds.
     """
     if booster.leaf_shrinkage is None:
         return

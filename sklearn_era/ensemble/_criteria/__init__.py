@@ -1,4 +1,4 @@
-"""Formulas of the criteria, without rows or threads.
+"""Define the formulas of the criteria, which need neither rows nor threads.
 
 - ``criterion``: a criterion and its parameters as a C struct; ``objects``: as a class;
 - ``formulas``: shared equations with their sources: of a node, of both sides of a split

@@ -1,4 +1,4 @@
-"""The criteria as Python objects, for the splitters and for tests."""
+"""Define the criteria as Python objects, for the splitters and for tests."""
 
 from collections import namedtuple
 from enum import IntEnum

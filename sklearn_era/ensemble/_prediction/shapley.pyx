@@ -379,7 +379,7 @@ cdef bint value_set(
     Work work, uint64_t fails, int n_features, const set_struct * sets,
     Py_ssize_t n_sets, double * values,
 ) noexcept nogil:
-    """Set the values of rows that fail the set `fails`; return False if all are 0."""
+    """Set the values of rows that fail the features `fails`; return False if all 0."""
     cdef:
         double total = 0.0       # that each of the failed features takes away
         double share

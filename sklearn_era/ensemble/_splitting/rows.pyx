@@ -226,7 +226,8 @@ cdef class EraRows:
         """Pack each row's term of the contrast G n_L - G_L n of a split in an era.
 
         G is the sum of gradients of the era's n rows, G_L of its n_L rows on the left.
-        Rounding can turn a tie into a contrast up to REL_TOL G n_L n_R / n < G n / 4.
+        A contrast of 0 is a tie, which rounding can turn into a contrast of up to
+        REL_TOL G n_L n_R / n, or up to REL_TOL G n / 4, as n_L n_R is at most n^2 / 4.
         """
         cdef:
             const unsigned int * rows = self.sample_indices

@@ -1,4 +1,4 @@
-"""The best split of a node by a criterion that compares eras, or by the gain.
+"""Find the best split of a node, by a criterion that compares eras or by the gain.
 
 `EraTreeGrower` passes one node after another, or the children of several at once;
 `EraSplitter.find_split` is the pipeline:
