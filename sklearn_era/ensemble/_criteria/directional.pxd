@@ -26,9 +26,9 @@ cdef inline bint rank_directional(
     const double * gains,  # NULL: no ties to break
     split_rank * rank,
 ) noexcept nogil:
-    """Set the key to the agreement of the eras' directions, and the second key, for
-    ties, to the Boltzmann mean of `gains` (unless NULL). Return whether the split is
-    valid.
+    """Set a split's key to the agreement of the eras' directions, and the second key,
+    for ties, to the Boltzmann mean of `gains` (unless NULL). Return whether the split
+    is valid.
     """
     rank.primary = direction_agreement(directions, eras.n_eras)
     if rank.primary == 0.0 or rank.primary < criterion.min_direction_agreement:

@@ -350,7 +350,7 @@ cdef inline bint rank_by(
     const eras_struct * eras, const double * sums,
     split_rank * rank,   # IN, its gain, and OUT
 ) noexcept nogil:
-    """Set the key of a split in `rank`; return whether the split is valid."""
+    """Set a split's key by the criterion `name`; return whether the split is valid."""
     cdef:
         const double * own = sums + criterion.first_field[name]
         const double * gains = NULL

@@ -175,7 +175,7 @@ cdef inline bint rank_era(
     const criterion_struct * criterion, const eras_struct * eras,
     const double * gains, split_rank * rank,
 ) noexcept nogil:
-    """Set the key to the Boltzmann mean of eras' gains; return whether it exceeds 0.
+    """Set a split's key to the Boltzmann mean of eras' gains; return whether it is > 0.
 
     DeLise (2023), definition 6, equation 36.
     """

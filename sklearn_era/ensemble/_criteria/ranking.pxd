@@ -16,8 +16,9 @@ cdef inline bint rank_blend(
     const criterion_struct * criterion, const eras_struct * eras,
     const double * sums, split_rank * rank,
 ) noexcept nogil:
-    """Set the key to the sum of the parts' weighted keys; return whether the split is
-    valid. `min_direction_agreement` still excludes splits if DIRECTIONAL is a part.
+    """Set a split's key to the sum of the weighted keys of a blend's parts; return
+    whether the split is valid. `min_direction_agreement` still excludes splits if
+    DIRECTIONAL is a part.
     """
     cdef:
         split_rank part

@@ -134,7 +134,7 @@ cdef inline void take_lane(
     const double * sums,      # (n_fields, n_lanes)
     Py_ssize_t n_lanes, Py_ssize_t lane, double * of_split,  # OUT, (n_fields,)
 ) noexcept nogil:
-    """Copy the sums of one lane's split to `of_split`."""
+    """Copy the sums of the split in one lane (place in vectors) to `of_split`."""
     cdef int i
     for i in range(criterion.n_fields):
         of_split[i] = sums[i * n_lanes + lane]

@@ -128,8 +128,8 @@ cdef inline bint rank_time_robust(
     const criterion_struct * criterion, const eras_struct * eras,
     const double * sums, split_rank * rank,
 ) noexcept nogil:
-    """Set the key to -max_j L_j, -mean_j L_j or -B_alpha(L_j); return whether the split
-    is valid. Moneda (2021), equations 5.1 and 5.2.
+    """Set a split's key to -max_j L_j, -mean_j L_j or -B_alpha(L_j); return whether the
+    split is valid. Moneda (2021), equations 5.1 and 5.2.
 
     L_j is the impurity of era j after the split. A split is valid if its gain is finite
     and ID > `min_impurity_decrease`. Equation 5.4 defines the decrease ID = agg_j (n_j

@@ -250,7 +250,7 @@ cdef void start_small_node(SubtreeGrower self, tree_node * root) noexcept nogil:
 cdef void partition_node(
     SubtreeGrower self, const tree_node * node, feature_split * split
 ) noexcept nogil:
-    """Partition the rows of a node, and the keys of each feature, by a split."""
+    """Partition a node's rows, in their own and each feature's order, by a split."""
     cdef:
         const unsigned int * keys = self.columns[split.feature_idx].keys
         int n_rows = node.pooled.n_samples
