@@ -25,7 +25,7 @@ def cell_values(
 
         s2 = sum_i (g_i + h_i v_j)^2 / H n / (n - c),
 
-    in which no row with a hessian of almost 0 counts for more than others.
+    in which a row with a hessian of almost 0 counts for no more than other rows.
     """
     has_weight = hessians > 0
     G, H = np.empty((2, n_cells))

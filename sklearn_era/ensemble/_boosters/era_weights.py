@@ -93,7 +93,7 @@ class MovingEraWeights:
         return means, has_weight
 
     def _sums(self, *values: Array) -> Array:
-        """Return a row for each array of `values`: its sums by era in all processes."""
+        """Return a row for each array of `values`: its sums by era over processes."""
         codes, n_eras = self._eras.codes, self._eras.labels.size
         sums = [np.bincount(codes, each, n_eras) for each in values]
         return self._exchange.sum(np.stack(sums))
@@ -102,7 +102,7 @@ class MovingEraWeights:
 def next_log_weights(
     log_weights: Array, steps: Array, has_weight: NDArray[np.bool_]
 ) -> Array:
-    """Return ``log(M q_j)`` after `steps`, ``eta loss_j``; mean weights remain 1."""
+    """Return ``log(M q_j)`` after the `steps` ``eta loss_j``; mean weights stay 1."""
     moved = log_weights.copy()
     of_eras = (log_weights + steps)[has_weight]
     of_eras -= of_eras.max()
@@ -193,8 +193,9 @@ def _by_iteration(rows: Array, n_iter: int) -> Array:
 
 
 def weights_by_label(estimator: BaseEstimator) -> dict[Any, Array]:
-    """Return a dict from the label of each era to the factors of its rows' weights, one
-    for each iteration. Raise AttributeError if the fit did not weigh eras.
+    """Return a dict from labels of eras to arrays. An array has, for each iteration,
+    the factor of the weights of the era's rows. Raise AttributeError if the fit did not
+    weigh eras.
     """
     if not hasattr(estimator, "_era_weights"):
         raise AttributeError(

@@ -99,7 +99,9 @@ def follow_levels(
 
 
 def forecast_levels(paths: Array, horizon: NDArray[np.integer]) -> Array:
-    """Return forecasts from `paths` (see `follow_levels`), (n_horizons, n_outputs)."""
+    """Return forecasts from `paths` (see `follow_levels`), of shape (n_horizons,
+    n_outputs); 0 for outputs whose forecasts do not lower the errors.
+    """
     phi, is_carried, decaying, lasting, slope = paths[:, [0, 4, 5, 6, 7]].T
     ahead = horizon[:, None]
     n_steps = (1 - _DAMPING**ahead) / (1 - _DAMPING)
@@ -203,7 +205,7 @@ class Equations:
         return weights, d, e
 
     def evidence(self, level: Level) -> Evidence:
-        """Return the `Evidence` for a level, without the parameter `trend`."""
+        """Return the `Evidence` on a level; the level's `trend` does not affect it."""
         weights, d, e = self._factor(level)
         inverse, _ = dpttrs(d, e, weights[:, None] * self.columns, overwrite_b=True)
         np.subtract(self.columns, inverse, out=inverse)

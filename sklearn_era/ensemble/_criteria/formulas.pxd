@@ -222,8 +222,8 @@ cdef inline void set_sides_of_lane(
     era_sums * a,            # OUT
     era_sums * b,            # OUT
 ) noexcept nogil:
-    """Set `a` and `b` to an era's sums on the left and right side of a split; `place` is
-    the index of this era and split in the arrays of `lanes`.
+    """Set `a` and `b` to an era's sums on the left and right side of a split; `place`
+    is the index of this era and split in the arrays of `lanes`.
     """
     a.gradients = lanes.left.gradients[place]
     a.count = lanes.left.counts[place]

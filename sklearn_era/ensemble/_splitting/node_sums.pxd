@@ -130,7 +130,7 @@ cdef inline bint keeps_eras(SplitterState self) noexcept:
 
 
 cdef inline NodeHistograms histograms_of(SplitterState self, grown_node * node):
-    """Return a node's pooled histograms, summed up from its rows unless stored."""
+    """Return a node's sums by bin over all eras: stored ones, or sums of its rows."""
     cdef NodeHistograms histograms
     if node.slot < 0:
         # Without sums by era, which would list its eras anew.

@@ -311,7 +311,7 @@ cdef class EraTreeGrower(GrownTree):
         return 0
 
     cdef int add(self, int number) except -1:
-        """Put a searched node in the queue if it has a split; else make it a leaf."""
+        """Put a node in the queue if its search found a split; else make it a leaf."""
         self.splitter.count_search(&self.nodes[number])
         if self.nodes[number].choice.is_deferred and not self.splitter.defers:
             self.splitter.find_split(&self.nodes[number], NULL)  # searched ahead

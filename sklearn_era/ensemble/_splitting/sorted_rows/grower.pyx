@@ -148,7 +148,7 @@ cdef class SubtreeGrower:
         self.eras.of_node.impurities = self.eras.impurities
 
     def grow(self, root):
-        """Add a node of scikit-learn's grower, and all nodes below it, in its order."""
+        """Add a node of scikit-learn's grower, and all below, in the grower's order."""
         cdef:
             list waiting = [(root, -1, False)]
             tree_node node
