@@ -246,9 +246,10 @@ def _dates_of(numbers: list[Any], form: Any) -> list[datetime.date]:
 
 def _places_of_dates(dates: list[Any], n_known: int) -> list[Any]:
     """Return dates as a list of series of numbers. If the first `n_known` dates are
-    evenly spaced, the list has a single series, of instants; otherwise one of months,
-    one of working days and one of instants. Working days are counted on the weekdays
-    that known dates have, and only if two known dates in a row are adjacent ones.
+    evenly spaced, the list has a single series, of instants; otherwise it has a series
+    of months, a series of working days and a series of instants. Working days are
+    counted on the weekdays that known dates have, and only if two known dates in a row
+    are adjacent working days.
     """
     walls = instants = [key_of(date) for date in dates]
     if (zone := getattr(dates[0], "tzinfo", None)) is not None:

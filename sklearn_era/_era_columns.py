@@ -120,9 +120,9 @@ def without_era_column(model: BaseEstimator, X: Table) -> Any:
 
 
 def era_columns_in(model: BaseEstimator, X: Table, *, is_known: bool = False) -> Any:
-    """Return the name or names of the columns that held the eras in the fit; None if X
-    lacks all of them, with a warning if `is_known` (the model is for known groups).
-    Raise ValueError if X has only some of them.
+    """Return the name or names of the columns that held the eras in the fit. If X lacks
+    all of these columns, return None, and warn if `is_known` (the model is for known
+    groups). Raise ValueError if X has only some of them.
     """
     name = getattr(model, "_era_column", None)
     names = [name] if isinstance(name, str) else list(name or [])

@@ -132,8 +132,9 @@ def _ratio(a: Array, b: Array) -> Array:
 def _variances(cells: Cells, i: int) -> Iterator[tuple[int, int, float, float, float]]:
     """Yield (start, stop, noise, between, of_effects) for output `i`. The variances
     hold for eras start, ..., stop - 1, and are estimated from earlier eras only, by the
-    method of moments. `noise` is the variance of rows in a cell, `between` that of one
-    category's effect from era to era, `of_effects` that of effects among categories.
+    method of moments. `noise` is the variance of rows in a cell, `between` the variance
+    of a category's effect from era to era, and `of_effects` the variance of effects
+    among categories.
     """
     n_eras, n, s = cells.squares.shape[1], cells.n, cells.sums[i]
     is_first = np.append(True, np.diff(cells.categories) != 0)[: n.size]
@@ -143,8 +144,9 @@ def _variances(cells: Cells, i: int) -> Iterator[tuple[int, int, float, float, f
         return np.cumsum(np.bincount(cells.eras, x, n_eras))
 
     def of_category(x: Array) -> tuple[Array, Array]:
-        """Return two sums of x for each cell (a category in an era): over the cells of
-        its category up to and including this era, and over those before this era.
+        """Return two sums of x for each cell (a category in an era). The first is over
+        the cells of the same category up to this era, the second over cells of the same
+        category before this era.
         """
         sums = np.cumsum(x)
         own = sums - (sums - x)[start]

@@ -160,8 +160,8 @@ def _check_graph(
     networkx: Any, graph: Any, target: object, manipulable: Iterable[Any],
     features: Any, hidden: Iterable[Any],
 ) -> None:  # fmt: skip
-    """Raise ValueError unless `graph` is directed, has no cycle, and has the names in
-    all other arguments.
+    """Raise ValueError unless `graph` is directed, has no cycle, and has all nodes that
+    the other arguments name.
     """
     if not isinstance(graph, networkx.DiGraph):
         kind = type(graph).__name__
@@ -251,7 +251,7 @@ def mutual_information_ratios(
         frame with category, string or object dtype, each category is a bin. Missing
         values are a bin, too.
     y : array-like of shape (n_samples,)
-        The target: classes, or numbers that are binned like those of X if
+        The target: classes, or numbers that are binned like numbers in X if
         :func:`sklearn.utils.multiclass.type_of_target` calls them continuous.
     invariant : sequence of {str, int, bool}
         The invariant columns: column names, indices or a mask.

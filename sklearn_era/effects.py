@@ -101,8 +101,8 @@ class Intercepts(ParameterObject):
 
     Notes
     -----
-    With two columns of eras, times and groups, the raw prediction of a row is that of
-    the trees, plus the intercept of its time, as above, plus the intercept of its
+    With two columns of eras, times and groups, the raw prediction of a row is the sum
+    over trees, plus the intercept of its time, as above, plus the intercept of its
     group, which is shrunk towards 0 [1]_. Intercepts of groups take a step first, then
     intercepts of times. New groups have the intercept 0. Criteria and early stopping
     use the times alone. Columns are times and groups if `era_order` (see

@@ -59,7 +59,7 @@ class CriterionPlan:
 
     @property
     def coverage_by(self) -> str:
-        """Return, as text, the setting by which enough eras need rows on both sides."""
+        """Return, as text, the setting of how many eras need rows on both sides."""
         if self.is_by_rule:
             return "rule='every_era'"
         return f"min_era_coverage={self.min_era_coverage!r}"

@@ -51,7 +51,7 @@ from ..model_selection._search_scores import prediction
 
 
 def _has(name: str) -> Any:
-    """Return a function that checks whether the inner estimator has a method."""
+    """Return a function that checks whether the inner estimator has a method `name`."""
     return lambda self: hasattr(getattr(self, "estimator_", self.estimator), name)
 
 

@@ -212,8 +212,8 @@ class ParametersMixin(BaseEstimator):
 
 
 class VersionedStateMixin(BaseEstimator):
-    """Store the versions of scikit-learn and sklearn_era in pickles, and warn if one of
-    them differs when a pickle is read; scikit-learn warns for its own classes only.
+    """Store the versions of scikit-learn and sklearn_era in pickles, and warn if either
+    version differs when a pickle is read; scikit-learn warns for its own classes only.
     """
 
     def __getstate__(self) -> dict[str, Any]:

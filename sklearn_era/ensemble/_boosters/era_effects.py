@@ -84,7 +84,9 @@ class EraIntercepts:
 
     @property
     def n_first_trees(self) -> int:
-        """The number of trees before intercepts of groups are estimated; 0 without."""
+        """The number of trees before intercepts of groups are estimated; 0 if eras have
+        no groups.
+        """
         return 0 if self._groups is None else self._groups.n_first_trees
 
     def _move(self, raw: Array, intercepts: Array) -> None:

@@ -1,4 +1,4 @@
-"""Newton steps of the intercepts of eras, and the variances of these steps."""
+"""Compute Newton steps of eras' intercepts, and the variances of the steps."""
 
 import numpy as np
 from numpy.typing import NDArray

@@ -51,7 +51,7 @@ cdef inline bint rank_split(
     double gain,        # pooled
     split_rank * rank,  # OUT, complete if the result is True
 ) noexcept nogil:
-    """Set the rank of a split; return False if it is not admissible or not valid."""
+    """Set a split's rank; return False if the split is not admissible or not valid."""
     cdef bint is_valid
     if sums[0] < criterion.min_covered_eras or not suffices(criterion, gain):
         return False

@@ -170,7 +170,7 @@ cdef class PackedTrees:
         return 0
 
     cdef void list_columns(self, char * is_read) noexcept:
-        """List the columns of X to read: those of splits, or all if a tree is large."""
+        """List columns of X to read: columns of splits, or all if any tree is large."""
         cdef:
             Py_ssize_t i
             int column

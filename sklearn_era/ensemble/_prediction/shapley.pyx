@@ -215,7 +215,7 @@ cdef void add_tile(
 
 
 cdef inline double * rows_of(int level, int n_points, double * levels) noexcept nogil:
-    """Return the address of a level: mask of passing rows, then products, then sums."""
+    """Return where a level begins: mask of passing rows, then products, then sums."""
     return levels + level * (2 * n_points + 1) * TILE_ROWS
 
 

@@ -196,7 +196,7 @@ cdef inline bint covers_too_few(
 cdef inline void compare_splits(
     CandidateSplits splits, const criterion_struct * criterion, thread_team team
 ) noexcept nogil:
-    """List the splits of enough gain, and sum up the eras for each."""
+    """List the splits of enough gain, and sum up the eras for each listed split."""
     cdef:
         bint prunes = (
             splits.is_alone and splits.tree.penalties == NULL

@@ -105,7 +105,7 @@ cdef inline void add_sums(
     SplitterState self, NodeSearch search, NodeHistograms histograms,
     NodeHistograms parent, thread_team team,
 ) noexcept nogil:
-    """Sum up a node's rows; subtract the sums from those of `parent` (perhaps None)."""
+    """Sum up a node's rows; subtract the sums from `parent`, unless this is None."""
     if histograms.by_era != NULL:
         fill_by_era(
             histograms, parent, &search.child, search.rows, self.bundles,

@@ -1,4 +1,4 @@
-"""State that the searches of a fit share, and the state of each search."""
+"""Define the state that all searches of a fit share, and the state of each search."""
 
 import os
 from functools import partial
@@ -127,7 +127,7 @@ cdef class SplitterState:
         return features[np.asarray(self.penalties)[features] < 1.0]
 
     def bundle_features(self, tree, features):
-        """Bundle a tree's features, once per fit if it uses all; set up searches."""
+        """Bundle a tree's features, once per fit if trees use all; set up searches."""
         cdef NodeSearch search = self.search
         all_of_fit = self.usable_features(np.arange(self.tree.n_features))
         are_all = features.size == all_of_fit.size

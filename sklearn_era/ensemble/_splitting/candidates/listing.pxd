@@ -88,8 +88,8 @@ cdef inline void list_splits(
 cdef inline void take_listed(
     CandidateSplits splits, const feature_bins * feature
 ) noexcept nogil:
-    """Raise the largest gain of each column of a listed feature to that of the feature.
-    If the column is a bundle's, also set its number of splits and its sums by era.
+    """Raise the largest gain of a listed feature's columns to the largest gain of the
+    feature. If a column is a bundle's, also set its number of splits and sums by era.
     """
     cdef:
         const node_struct * node = splits.node

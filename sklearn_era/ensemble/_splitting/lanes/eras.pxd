@@ -115,7 +115,7 @@ cdef inline void sum_left_sides(
     const row_block * block,
     long long * left,          # OUT, (n_lanes,)
 ) noexcept nogil:
-    """Sum up one word of each row in a block, on the left side of each split."""
+    """Sum up one word (packed values) of a block's rows on the left of each split."""
     cdef:
         const unsigned int * rows = packed.indices
         const long long * own = words + block.first_word - block.start

@@ -130,7 +130,7 @@ cdef inline bint sum_eras(
     double gain,                 # pooled
     double min_key, double * sums,  # OUT
 ) noexcept nogil:
-    """Sum up the eras for a split; return False once its key cannot reach `min_key`."""
+    """Sum up a split's eras; return False once the key cannot reach `min_key`."""
     cdef:
         bint counts_all = counts_uncovered_eras(criterion)
         int n_present = eras.n_present
