@@ -89,7 +89,7 @@ cdef class Criterion:
         self, left, right, *, double gain, impurities=None, era_sizes=None,
         double gradient_variance=1.0, groups=None,
     ):
-        """Return a split's rank, for tests; None if the split is inadmissible or invalid.
+        """Return a split's rank (for tests); None for an inadmissible or invalid split.
 
         `left` and `right` have a row for each era: sum of gradients, sum of hessians,
         number of rows; `gain` is the pooled gain. `impurities` has the impurity of each
