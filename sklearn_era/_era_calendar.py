@@ -118,7 +118,7 @@ def readings_of(known: Labels, labels: Labels) -> dict[str, list[Any]]:
 
 def instants_of(labels: Labels, name: str) -> list[int]:
     """Return labels that are ascending dates or durations, as nanoseconds. Raise
-    ValueError for others; the message has the `name` of the parameter that needs dates.
+    ValueError for other labels; its message has the `name` of the parameter.
     """
     plain = np.asarray(labels)  # without categories, which may be dates
     readings = readings_of(plain, plain[:0])

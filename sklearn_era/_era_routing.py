@@ -263,8 +263,8 @@ def score(
 
 
 def with_eras(model: BaseEstimator, eras: Eras | None) -> Any:
-    """Return a copy of a fitted model whose methods take `eras` for the eras of the
-    rows that they predict, or the model itself if `eras` are None.
+    """Return a copy of a fitted model whose methods predict rows as rows of the given
+    `eras`. Return the model itself if `eras` are None.
     """
     if eras is None:
         return model

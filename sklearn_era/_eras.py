@@ -116,7 +116,7 @@ def _check_sortable(labels: NDArray[Any], name: str) -> None:
 
 
 def _check_finite(labels: NDArray[Any], name: str) -> None:
-    """Raise ValueError for an infinite label: steps from it to others are undefined."""
+    """Raise ValueError for an infinite label: steps to other labels are undefined."""
     distinct = labels[np.isinf(labels)] if labels.dtype.kind == "f" else {*labels}
     for label in distinct:
         if label in (math.inf, -math.inf):
@@ -174,7 +174,7 @@ class EncodedEras:
 
     @cached_property
     def order(self) -> NDArray[np.uint32] | None:
-        """Indices that sort the rows by era, stably; None if they are sorted."""
+        """Indices that sort rows by era, stably; None if rows are sorted already."""
         if (self.codes[1:] >= self.codes[:-1]).all():
             return None
         return np.argsort(self.codes, kind="stable").astype(np.uint32)

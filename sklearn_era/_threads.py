@@ -113,7 +113,7 @@ class IterationThreads:
         self._began, self._n_lost, self._n_iterations = -math.inf, 0, -1
 
     def begin_iteration(self) -> int:
-        """Return the number of threads, chosen by the time of the iterations so far."""
+        """Return how many threads to use, given the time of the iterations so far."""
         if self._is_fixed or self._count_lost is None:
             return self._n_all
         now, self._n_iterations = self._clock(), self._n_iterations + 1

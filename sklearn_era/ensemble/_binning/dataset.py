@@ -1,4 +1,4 @@
-"""Bin rows once, for any number of fits: `BinnedDataset`."""
+"""Define `BinnedDataset`, whose rows are binned once, for any number of fits."""
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""Empirical Bayes estimates of the values of leaves and of eras.
+"""Compute empirical Bayes estimates of the values of leaves and of eras.
 
 True values are assumed to vary about 0 with variance A, estimated from all values
 given. The best estimate of a value is ``A / (A + variance)`` times the value: the

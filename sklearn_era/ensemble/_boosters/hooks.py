@@ -252,7 +252,7 @@ class EraFitMixin(InterceptUpdatesMixin, EraScoringMixin):
     ) -> None:  # fmt: skip
         """Store the era splitter in the state of the fit, or None if scikit-learn's
         splitter is used. Raise ValueError if too many eras are too small; warn if a
-        criterion that compares eras gets a single one.
+        criterion that compares eras gets a single era.
         """
         state, plan = self._fit_state, self._fit_state.plan
         goes_on = state.previous is not None and hasattr(self, "_era_labels")

@@ -16,7 +16,9 @@ cdef inline double split_direction(double contrast) noexcept nogil:
 cdef inline double direction_agreement(
     double sum_directions, int n_eras
 ) noexcept nogil:
-    """Return D = |sum_j sign(v_Lj - v_Rj)| / M, in [0, 1]. DeLise (2023), eq. 39."""
+    """Return D = |sum_j sign(v_Lj - v_Rj)| / M, in [0, 1], with M the number of eras.
+    DeLise (2023), equation 39.
+    """
     return fabs(sum_directions) / n_eras
 
 

@@ -39,7 +39,8 @@ def describe_draws(
 
 def check_warm_start(forest: BaseEstimator) -> PreviousFit | None:
     """Return facts about the fit that a warm start continues; None if there is none.
-    Raise ValueError if `n_estimators` is less than the number of trees; warn if equal.
+    Raise ValueError if `n_estimators` is less than the number of trees; warn if the two
+    are equal.
     """
     if not (forest.warm_start and hasattr(forest, "_predictors")):
         return None

@@ -73,7 +73,9 @@ class OutOfBagMixin(gradient_boosting.BaseHistGradientBoosting):
     def _predict_left_out(
         self, training: Any, iteration: int
     ) -> tuple[NDArray[np.bool_], Array]:
-        """Return a mask of rows not drawn in an iteration, and their predictions."""
+        """Return a mask of the rows that an iteration did not draw, and predictions of
+        these rows.
+        """
         _, drawn = self._draw(training, iteration)
         is_left_out = np.ones(training.X_binned.shape[0], dtype=bool)
         is_left_out[drawn.rows] = False

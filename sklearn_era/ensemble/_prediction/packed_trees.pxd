@@ -48,7 +48,7 @@ cdef struct tree_limits:
 cdef inline bint is_valid_split(
     const node_struct * node, uint32_t node_idx, const tree_limits * limits
 ) noexcept nogil:
-    """Return whether a split's children come after it, and its indices are valid."""
+    """Return whether a split's indices are valid, and children come after the split."""
     return (
         node_idx < node.left < limits.n_nodes
         and node_idx < node.right < limits.n_nodes

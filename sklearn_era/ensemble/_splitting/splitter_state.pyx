@@ -41,8 +41,8 @@ cdef class SplitterState:
     `start_tree` puts the rows in the order of eras. All trees use the same memory.
 
     Parameters are the parameters of `EraRows`, the criterion, and `store_budget`, the
-    bytes for nodes' histograms. `penalties` are in the order of the tree's columns,
-    None for zeros; a feature whose penalty is 1 or more is excluded.
+    number of bytes for nodes' histograms. `penalties` are in the order of the tree's
+    columns; None means zeros. A feature whose penalty is 1 or more is excluded.
     """
 
     def __init__(

@@ -112,8 +112,8 @@ cdef class NodeHistograms:
         planes -= other.planes()
 
     def sum_over_processes(self, exchange, is_active, NodeHistograms merged, *counts):
-        """Set the active bins of `merged` to the sums over all processes; return the
-        sums of `counts`. Raise ValueError if a sum is out of bounds.
+        """Set the bins of `merged` in the mask `is_active` to the sums over processes;
+        return the sums of `counts`. Raise ValueError if a sum is out of bounds.
         """
         own = self.planes()[:, is_active].ravel()
         of_all = exchange.sum(np.append(own, counts).astype(np.float64))
