@@ -127,8 +127,8 @@ class IterationThreads:
 
     def _choose(self, now: float, seconds: float, pace: float, is_busy: bool) -> None:
         """Begin a trial of more or fewer threads, or end a trial and keep the faster
-        number. `seconds` is the time of the latest iterations, `pace` that time per
-        iteration.
+        number. `seconds` is the time of the latest iterations, and `pace` is their mean
+        time.
         """
         if self._before is not None:
             n, pace_before, seconds_before = self._before

@@ -66,7 +66,7 @@ class CriterionPlan:
 
     @property
     def remedy(self) -> str:
-        """Return, as text, how a user can allow splits with rows of fewer eras."""
+        """Return, as text, how to allow splits that have fewer eras on both sides."""
         return "leave the rule out" if self.is_by_rule else "lower min_era_coverage"
 
     @property

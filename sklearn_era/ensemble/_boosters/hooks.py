@@ -323,7 +323,7 @@ class EraFitMixin(InterceptUpdatesMixin, EraScoringMixin):
             dro.update(self, y, raw_predictions, sample_weight)
 
     def _first_targets(self, y: Array, sample_weight: Array | None) -> Array:
-        """Return the negative gradients before the first tree, (n_rows, n_outputs)."""
+        """Return the first negative gradients, of shape (n_rows, n_outputs)."""
         start = self._loss.fit_intercept_only(y_true=y, sample_weight=sample_weight)
         raw = np.tile(np.reshape(start, (1, -1)), (y.shape[0], 1))
         raw = raw[:, 0] if raw.shape[1] == 1 else raw

@@ -29,7 +29,9 @@ from .empirical_bayes import cell_values, empirical_bayes_factors
 def leaf_factors(
     values: Array, H: Array, s2: float, exchange: Exchange = ALONE
 ) -> Array:
-    """Return each leaf's shrinkage factor; `values` and `H` are (n_leaves, n_eras)."""
+    """Return each leaf's shrinkage factor, from `values` and `H` of shape (n_leaves,
+    n_eras).
+    """
     total = exchange.sum(H.sum(axis=1))
     share = np.divide(H, total[:, None], out=np.zeros(H.shape), where=H > 0)
     by_era = np.stack([share * values, H > 0, H * share, share**2])

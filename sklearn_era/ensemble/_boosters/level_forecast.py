@@ -110,7 +110,7 @@ def forecast_levels(paths: Array, horizon: NDArray[np.integer]) -> Array:
 
 def fit_level(series: Series) -> Level:
     """Return the likeliest level on a grid of parameters. Return `Level()`, which is no
-    level, if it is almost as likely, or if there are few eras.
+    level, if no level is almost as likely, or if there are few eras.
     """
     values, _, groups = series
     known = series.is_known
