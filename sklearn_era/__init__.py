@@ -15,7 +15,9 @@ __version__ = "0.1.0"
 
 
 def _find_installed() -> list[str]:
-    """Return the folder of the package in a list; [] if only this clone has it."""
+    """Return a list with the folder of the installed package; return an empty list if
+    the package is found in this clone only.
+    """
     clone = _Path(__file__).resolve().parents[1]
     entries = [entry for entry in _sys.path if _Path(entry or ".").resolve() != clone]
     spec = _PathFinder.find_spec(__name__, entries)

@@ -120,7 +120,9 @@ def _values_of(model: Any, path: str = "") -> Iterator[tuple[str, Any]]:
 
 
 def _values_in(grids: Iterable[Mapping[str, Any]]) -> Iterator[tuple[str, Any]]:
-    """Yield names and values of parameters in grids, and in models among the values."""
+    """Yield the name and value of each parameter in grids and, if a value is a model,
+    of the model's parameters.
+    """
     for name, values in chain.from_iterable(grid.items() for grid in grids):
         for value in values if isinstance(values, Iterable) else ():
             yield name, value
@@ -128,8 +130,8 @@ def _values_in(grids: Iterable[Mapping[str, Any]]) -> Iterator[tuple[str, Any]]:
 
 
 def _places_in(parameter: str, value: Any, n_columns: int) -> list[int]:
-    """Return the indices of columns in a parameter's value; all indices, if the value
-    has an entry for each column of X.
+    """Return the indices of columns that a parameter's value holds. If the value has an
+    entry for each column of X, return the indices of all columns.
     """
     if parameter not in _BY_PLACE or not isinstance(value, Collection | np.ndarray):
         return []
@@ -176,8 +178,9 @@ def _refuse_foreign(model: Any, known: Any, given: Any) -> None:
 
 def eras_by_name(fit: Callable[_P, _T]) -> Callable[_P, _T]:
     """Decorate a ``fit`` to check how eras are passed, and to store in the model the
-    names of the columns that hold eras. Refuse unknown arguments and, if ``fit`` takes
-    no weights, a third positional argument; else warn if this may hold labels of eras.
+    names of the columns that hold eras. Raise TypeError for unknown arguments and, if
+    ``fit`` takes no weights, for a third positional argument. If ``fit`` takes weights,
+    warn if the third positional argument may hold labels of eras.
     """
     unwrap(fit).__qualname__ = "fit"  # for Python's errors about arguments
     known = signature(fit).parameters

@@ -37,9 +37,9 @@ class EraAxes:
 def read_axes(
     eras: Any, X: Table, era_order: Any, what: str, name: str = "eras"
 ) -> EraAxes:
-    """Read labels as `EraAxes`. They are one column, or a table or a tuple of two.
-    `era_order` states which column has an order; with "auto", the labels decide. Raise
-    ValueError for more columns, and if it is unclear which column is time.
+    """Read labels as `EraAxes`. The labels are one column, or two columns in a table or
+    a tuple. `era_order` states which column has an order; with "auto", the labels
+    decide. Raise ValueError for more columns, and if it is unclear which one is time.
     """
     columns, is_pair = label_columns(eras, name), not isinstance(era_order, str)
     if len(columns) > 2:
@@ -89,8 +89,8 @@ def read_known(
     eras: Eras, X: Table, era_order: EraOrder, name: str
 ) -> tuple[Any, EncodedEras, bool]:
     """Do as `read_one` for labels in one column. If `era_order` is a pair or "auto",
-    two columns, times and groups, are allowed: the labels of rows that are returned are
-    then `EraColumns`, times first.
+    the labels may have two columns, times and groups. In this case, return the labels
+    of rows as `EraColumns`, with the times first.
     """
     is_one = era_order in ("ordered", "unordered") or len(label_columns(eras)) != 2
     if is_one and isinstance(era_order, str):
@@ -151,8 +151,8 @@ def likeness_to_time(labels: Labels) -> int:
 
 
 def with_order(estimator: BaseEstimator, era_order: EraOrder) -> Any:
-    """Return a copy of an estimator in which all parameters `era_order` (its own and
-    those of models in it) are set that are "auto" or have a value for each column.
+    """Return a copy of an estimator, with all parameters of the name `era_order`, also
+    of inner models, set to `era_order`. Only the values "ordered" and "unordered" stay.
     """
     known = clone(estimator)
     names = [

@@ -52,8 +52,8 @@ def horizons(
 ) -> NDArray[np.intp]:
     """Return, for each label, by how many eras it follows the last known era; return
     `default` if the known eras are not evenly spaced. If labels can be read in two
-    ways, such as months and weeks, keep the readings of all labels of `calendars`;
-    raise ValueError if those that are left give different numbers of eras.
+    ways, such as months and weeks, keep the ways in which all labels of `calendars` can
+    be read, too. Raise ValueError if these ways give different numbers of eras.
     """
     readings = readings_of(known, labels)
     for calendar in calendars if len(readings) > 1 else ():
@@ -77,11 +77,11 @@ def horizons(
 
 
 def _steps_ahead(series: list[Any], n_known: int) -> NDArray[np.intp] | None:
-    """Return how many steps each new number is after the last known one. In each series
-    the first `n_known` numbers are known, and a step is the median of their gaps. Use
-    the first series whose gaps are all one step, or else the first one whose gaps are
-    whole numbers of steps, at most 2 on average. Return None if there is no such
-    series.
+    """Return how many steps each new number is after the last known number, at least 1.
+    In each series the first `n_known` numbers are known, and a step is the median gap
+    between two known numbers in a row. Use the first series whose gaps are all one
+    step, or else the first series whose gaps are whole numbers of steps, at most 2 on
+    average. Return None if there is no such series.
     """
     for may_miss, places in product((False, True), series):
         at, asked = np.split(np.array(places, np.float64), [n_known])
@@ -118,7 +118,7 @@ def readings_of(known: Labels, labels: Labels) -> dict[str, list[Any]]:
 
 def instants_of(labels: Labels, name: str) -> list[int]:
     """Return labels that are ascending dates or durations, as nanoseconds. Raise
-    ValueError for others; the message has the `name` of the parameter that needs dates.
+    ValueError for other labels; its message has the `name` of the parameter.
     """
     plain = np.asarray(labels)  # without categories, which may be dates
     readings = readings_of(plain, plain[:0])
@@ -151,8 +151,9 @@ def hold_dates(texts: list[str]) -> bool:
 
 
 def dates_in(texts: Labels) -> Labels:
-    """Return ISO dates without a time zone, perhaps with a time of day, as NumPy's;
-    raise ValueError with the first text that is none, though NumPy might read it.
+    """Convert ISO dates without a time zone, perhaps with a time of day, to NumPy's
+    dates. Raise ValueError for the first text that is not such a date, even if NumPy
+    could read the text.
     """
     for text in np.unique(texts).tolist():
         try:
@@ -215,7 +216,7 @@ def _need_all(is_alike: list[bool], labels: Any, n_known: int, what: str) -> Non
 
 
 def _names_in_steps(readings: dict[str, list[Any]], n_known: int) -> list[str]:
-    """Return the keys of `readings` in which the known labels have regular steps."""
+    """Return the keys of `readings` for which the known labels have regular steps."""
     return [x for x in readings if _steps_ahead(readings[x], n_known) is not None]
 
 
@@ -244,10 +245,11 @@ def _dates_of(numbers: list[Any], form: Any) -> list[datetime.date]:
 
 
 def _places_of_dates(dates: list[Any], n_known: int) -> list[Any]:
-    """Return dates as series of numbers: only instants if the first `n_known` dates are
-    evenly spaced, else months, working days and instants. Working days are counted on
-    the weekdays that known dates have, and only if two known dates in a row are
-    adjacent working days.
+    """Return dates as a list of series of numbers. If the first `n_known` dates are
+    evenly spaced, the list has a single series, of instants; otherwise it has a series
+    of months, a series of working days and a series of instants. Working days are
+    counted on the weekdays that known dates have, and only if two known dates in a row
+    are adjacent working days.
     """
     walls = instants = [key_of(date) for date in dates]
     if (zone := getattr(dates[0], "tzinfo", None)) is not None:

@@ -56,7 +56,7 @@ def names_columns(eras: Any, X: Any, *, name: str = "eras", X_name: str = "X") -
 
 
 def _refuse_levels(given: list[Any], columns: list[Any], name: str) -> None:
-    """Raise ValueError if `given` has a column's name of several levels (a tuple)."""
+    """Raise ValueError if `given` has a tuple that names a column of several levels."""
     levels = {x for x in columns if isinstance(x, tuple)}
     for x in given if levels else ():
         is_name = isinstance(x, tuple) and all(isinstance(y, Hashable) for y in x)
@@ -120,9 +120,9 @@ def without_era_column(model: BaseEstimator, X: Table) -> Any:
 
 
 def era_columns_in(model: BaseEstimator, X: Table, *, is_known: bool = False) -> Any:
-    """Return the name or names of the columns that held the eras in the fit; None if X
-    lacks all of them, with a warning if `is_known` (the model is for known groups).
-    Raise ValueError if X has only some of them.
+    """Return the name or names of the columns that held the eras in the fit. If X lacks
+    all of these columns, return None, and warn if `is_known` (the model is for known
+    groups). Raise ValueError if X has only some of them.
     """
     name = getattr(model, "_era_column", None)
     names = [name] if isinstance(name, str) else list(name or [])

@@ -108,7 +108,7 @@ def key_of(label: object) -> Any:
 
 
 def as_objects(labels: Labels) -> list[Any]:
-    """Return labels as Python objects, but dates as NumPy's dates, all of one type."""
+    """Return a list of labels as Python objects; dates stay dates of NumPy."""
     return list(labels) if labels.dtype.kind in "mM" else labels.tolist()
 
 
@@ -151,8 +151,9 @@ def _as_dates(labels: Labels) -> Labels:
 
 
 def joined_categories(known: Labels, new: Labels) -> Labels | None:
-    """Return the known categories and then other new ones, or the new ones alone if
-    they include all known ones. Return None if the known labels have no categories.
+    """Return the known categories, followed by the new categories that are not known.
+    If the new categories include all known ones and more, return the new ones alone.
+    Return None if the known labels have no categories.
     """
     of_known, of_new = categories_of(known), categories_of(new)
     if of_known is None or of_new is None:
@@ -164,9 +165,9 @@ def joined_categories(known: Labels, new: Labels) -> Labels | None:
 
 
 def ranks(known: Labels, labels: Labels) -> tuple[list[Any], list[Any]]:
-    """Return the sort keys of the known labels and of `labels`: if labels have ordered
-    categories, these are the categories' positions. Raise ValueError for a label that
-    is none of the categories.
+    """Return the sort keys of the known labels, and the sort keys of `labels`. With
+    ordered categories, a label's sort key is the position of its category; raise
+    ValueError for a label that is none of the categories.
     """
     categories = joined_categories(known, labels)
     if categories is None:
@@ -193,7 +194,7 @@ def with_nulls(values: Any) -> Any:
 
 def with_zone(values: Any) -> Any:
     """Return a column of dates with a time zone as a list, and anything else unchanged.
-    As NumPy's, the dates of polars and pyarrow would lose the zone.
+    If dates of polars or pyarrow became NumPy's dates, they would lose the zone.
     """
     dtype = getattr(values, "dtype", getattr(values, "type", None))
     if getattr(dtype, "time_zone", None) or getattr(dtype, "tz", None):

@@ -73,9 +73,9 @@ def routed(estimator: BaseEstimator) -> AbstractContextManager[None]:
 
 
 def with_requests(model: BaseEstimator) -> Any:
-    """Return a copy of a model in which last steps and models without steps request
-    weights, and others do not, where the fit is routed for its eras alone; else return
-    the model.
+    """Return a copy of a model in which predictors request weights, except in earlier
+    steps of a pipeline, and transformers do not. Return the model itself if the user
+    routes metadata, or if no transformer takes eras in the fit.
     """
     is_routed = get_config()["enable_metadata_routing"]
     if is_routed or not prepares_by_era(model, in_fit=True):
@@ -164,8 +164,9 @@ def of_all_classes(p: NDArray[Any], known: Any, classes: Any) -> NDArray[np.floa
 
 
 def question_of(model: BaseEstimator) -> dict[str, Any]:
-    """Return the `group` and the `horizon` that a model is for: those of the `EraSplit`
-    that is its `cv`, or else its own; None for those that it lacks.
+    """Return a dict of the `group` and the `horizon` that a model is for. They are
+    attributes of the model's `cv` if this is an `EraSplit`, otherwise of the model;
+    None stands for a missing attribute.
     """
     cv = getattr(model, "cv", None)
     asked: Any = cv if hasattr(cv, "question") else model
@@ -176,9 +177,9 @@ def take_fitted_columns(
     model: BaseEstimator, X: Table, eras: Eras | None
 ) -> tuple[Any, Any]:
     """Return (X, eras): X without the columns that held the eras in the fit, and the
-    labels. If `eras` is None, take the labels from these columns if transformers or a
-    model of known groups need them; else return None for them. Of two columns of
-    labels, times come first.
+    labels of the eras. If `eras` is None, take the labels from these columns if
+    transformers or a model of known groups need them; otherwise return None for the
+    labels. If the labels have two columns, times come first.
     """
     pair = vars(model).get("_pair")
     if eras is None:
@@ -208,8 +209,9 @@ def take_eras_to_predict(model: Any, X: Any, eras: Any) -> tuple[Any, Any]:
 
 
 def known_labels(model: Any) -> tuple[Any, Any]:
-    """Return the labels of times and of groups in a model's fit. Either is None if the
-    model keeps none; times are the eras left out if it keeps no others.
+    """Return (times, groups), the labels in a model's fit; None for labels that the
+    model does not keep. A model without labels of times may keep the labels of eras
+    that were left out: return these in place of the times.
     """
     for times, groups in _KNOWN:
         if hasattr(model, times):
@@ -261,8 +263,8 @@ def score(
 
 
 def with_eras(model: BaseEstimator, eras: Eras | None) -> Any:
-    """Return a copy of a fitted model whose methods take `eras` for the eras of the
-    rows that they predict, or the model itself if `eras` are None.
+    """Return a copy of a fitted model whose methods predict rows as rows of the given
+    `eras`. Return the model itself if `eras` are None.
     """
     if eras is None:
         return model

@@ -116,7 +116,7 @@ def _check_sortable(labels: NDArray[Any], name: str) -> None:
 
 
 def _check_finite(labels: NDArray[Any], name: str) -> None:
-    """Raise ValueError for an infinite label: steps from it to others are undefined."""
+    """Raise ValueError for an infinite label: steps to other labels are undefined."""
     distinct = labels[np.isinf(labels)] if labels.dtype.kind == "f" else {*labels}
     for label in distinct:
         if label in (math.inf, -math.inf):
@@ -174,7 +174,7 @@ class EncodedEras:
 
     @cached_property
     def order(self) -> NDArray[np.uint32] | None:
-        """Indices that sort the rows by era, stably; None if they are sorted."""
+        """Indices that sort rows by era, stably; None if rows are sorted already."""
         if (self.codes[1:] >= self.codes[:-1]).all():
             return None
         return np.argsort(self.codes, kind="stable").astype(np.uint32)
@@ -253,9 +253,9 @@ def are_ordered(
     eras: EncodedEras, era_order: EraOrder, what: str, remedy: str = _ORDER_OR_GROUPS
 ) -> bool:
     """Return whether eras follow each other in time; errors state that `what` depends
-    on it. With "auto", numbers, dates and ordered categoricals do, booleans do not, and
-    text does if it is numbers or dates of one form that sort as text; other text raises
-    ValueError. With a pair, for two columns, the result is True.
+    on this order. With "auto", numbers, dates and ordered categoricals have an order,
+    booleans have none, and text has one if it is numbers or dates of one form that sort
+    as text; raise ValueError for other text. With a pair, for two columns, return True.
     """
     if eras.labels.size < 2:
         return True
@@ -331,7 +331,7 @@ def is_fixed(era_weighting: str | Recency) -> bool:
 def weigh_eras(
     encoded: EncodedEras, sample_weight: Array | None, era_weighting: Any
 ) -> tuple[Array, Array]:
-    """Return the weights of rows times the factors of their eras, and these factors."""
+    """Return two arrays: the weights of rows times their eras' factors; the factors."""
     n_eras = encoded.labels.size
     weights = np.ones(encoded.codes.size) if sample_weight is None else sample_weight
     if era_weighting == "equal":
@@ -380,7 +380,7 @@ def minimum_text(min_samples_per_era: float) -> str:
 
 
 def check_splittable(labels: NDArray[Any], counts: NDArray[Any], plan: Any) -> None:
-    """Raise ValueError if too few eras have enough rows for a split to cover them."""
+    """Raise ValueError if too few eras have enough rows for both sides of a split."""
     n_needed = 2 * min_rows_of_side(plan.min_samples_per_era, counts)
     small, n_eras = np.flatnonzero(counts < n_needed), labels.size
     n_covered = number_of_share(plan.min_era_coverage, n_eras)

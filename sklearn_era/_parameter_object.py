@@ -1,4 +1,4 @@
-"""Parameters of an estimator that have parameters of their own."""
+"""Define parameters of an estimator that are objects with their own parameters."""
 
 from dataclasses import dataclass, field, fields
 from typing import Any, cast
@@ -9,7 +9,7 @@ from sklearn.base import BaseEstimator, clone
 def parameter(
     default: Any, values: list[Any], kernel_name: str | None = None, **options: Any
 ) -> Any:
-    """Return a dataclass field, with its valid values and its name in the kernel."""
+    """Return a dataclass field, with its valid values and its name in compiled code."""
     metadata = {"values": values, "kernel_name": kernel_name}
     return field(default=default, metadata=metadata, **options)
 

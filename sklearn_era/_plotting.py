@@ -1,4 +1,4 @@
-"""Colours, axes and ticks of the display classes."""
+"""Set colours, axes and ticks for the display classes."""
 
 from collections.abc import Sequence
 from textwrap import wrap

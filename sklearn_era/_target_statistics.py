@@ -41,10 +41,11 @@ def effects(
     cells: Cells, categories: Ints, eras: Ints, smooth: Any, n_folds: int = 0
 ) -> list[Array]:
     """Return [effect, variation, count] of each row's category, from eras before the
-    row's own. The first two have shape (n_rows, n_outputs), the last (n_rows, 1). With
-    `n_folds`, effects and variations come from the eras of the other folds. Counts then
-    come from all eras: counts in the other folds would tell how many rows of a category
-    are in the row's own fold.
+    row's own: the effect on the target, the effect's standard deviation over eras, and
+    the sum of weights. The first two have shape (n_rows, n_outputs), the last (n_rows,
+    1). With `n_folds`, effects and variations come from the eras of the other folds.
+    Counts then come from all eras: counts in the other folds would reveal how many rows
+    of a category are in the row's own fold.
     """
     if not n_folds:
         return _by_earlier_eras(cells, categories, eras, smooth)
@@ -117,7 +118,9 @@ def effects_elsewhere(
 
 
 def _precisions(n: Array, noise: float, between: float, of_effects: float) -> Array:
-    """Return the precision (1 / variance) of the mean of each cell's n rows."""
+    """Return the precision (1 / variance) of the mean of each cell's n rows, given the
+    variances that `_variances` yields.
+    """
     least = _TINY * (of_effects or between + noise or 1.0)  # in the target's unit
     return 1 / np.maximum(between + noise / n, least)
 
@@ -129,8 +132,9 @@ def _ratio(a: Array, b: Array) -> Array:
 def _variances(cells: Cells, i: int) -> Iterator[tuple[int, int, float, float, float]]:
     """Yield (start, stop, noise, between, of_effects) for output `i`. The variances
     hold for eras start, ..., stop - 1, and are estimated from earlier eras only, by the
-    method of moments. `noise` is the variance of rows in a cell, `between` that of one
-    category's effect from era to era, `of_effects` that of effects among categories.
+    method of moments. `noise` is the variance of rows in a cell, `between` the variance
+    of a category's effect from era to era, and `of_effects` the variance of effects
+    among categories.
     """
     n_eras, n, s = cells.squares.shape[1], cells.n, cells.sums[i]
     is_first = np.append(True, np.diff(cells.categories) != 0)[: n.size]
@@ -140,8 +144,9 @@ def _variances(cells: Cells, i: int) -> Iterator[tuple[int, int, float, float, f
         return np.cumsum(np.bincount(cells.eras, x, n_eras))
 
     def of_category(x: Array) -> tuple[Array, Array]:
-        """Return two sums of x for each cell (a category in an era): over the cells of
-        its category up to and including this era, and over those before this era.
+        """Return two sums of x for each cell (a category in an era). The first is over
+        the cells of the same category up to this era, the second over cells of the same
+        category before this era.
         """
         sums = np.cumsum(x)
         own = sums - (sums - x)[start]

@@ -49,7 +49,7 @@ _TIME_OF_TRIALS = {True: 20, False: 40}
 
 @functools.cache
 def _openmp_controller() -> ThreadpoolController:
-    """Return the controller of OpenMP, looked up once, as that takes milliseconds."""
+    """Return the controller of OpenMP; look it up only once, as this is slow."""
     return ThreadpoolController().select(user_api="openmp")
 
 
@@ -113,7 +113,7 @@ class IterationThreads:
         self._began, self._n_lost, self._n_iterations = -math.inf, 0, -1
 
     def begin_iteration(self) -> int:
-        """Return the number of threads, chosen by the time of the iterations so far."""
+        """Return how many threads to use, given the time of the iterations so far."""
         if self._is_fixed or self._count_lost is None:
             return self._n_all
         now, self._n_iterations = self._clock(), self._n_iterations + 1
@@ -126,7 +126,10 @@ class IterationThreads:
         return self._n
 
     def _choose(self, now: float, seconds: float, pace: float, is_busy: bool) -> None:
-        """Begin a trial of more or fewer threads, or end it with the faster number."""
+        """Begin a trial of more or fewer threads, or end a trial and keep the faster
+        number. `seconds` is the time of the latest iterations, and `pace` is their mean
+        time.
+        """
         if self._before is not None:
             n, pace_before, seconds_before = self._before
             is_more, is_faster = self._n > n, pace < pace_before

@@ -1,4 +1,4 @@
-"""Names of the types of arguments, for annotations."""
+"""Define types of arguments, for annotations."""
 
 import datetime
 from collections.abc import Callable, Iterable, Mapping, Sequence

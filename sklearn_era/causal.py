@@ -1,4 +1,4 @@
-"""Features that a causal graph shows to be invariant, and penalties for all others.
+"""Find features that a causal graph shows to be invariant, and penalise all others.
 
 After Du et al. (2025), "Beyond Discriminant Patterns", appendix A: environments differ
 in the mechanisms of a few variables, and a causal graph implies on which features the
@@ -98,12 +98,13 @@ def invariant_features(
     would then change for a common effect X of A and Y.
 
     *Limits of the theorem.* For Y -> A -> X with A manipulable, {X} is a c-component
-    without A, yet P(Y | X) changes: hence the text below the theorem. Both together are
-    not sufficient either, for instance for A -> X with A manipulable and a hidden
-    common cause of A and Y. So the result is checked: a variable E that acts on all
-    manipulable ones represents the environment, and P(Y | X') stays if X' d-separates E
-    from Y [3]_. Features are removed until it does, effects before causes; then, causes
-    first, harmless features are added again. Other sets may be invariant too.
+    without A, yet P(Y | X) changes: hence the text below the theorem. The theorem and
+    the text are not sufficient either, for instance for A -> X with A manipulable and a
+    hidden common cause of A and Y. So the result is checked: a variable E that acts on
+    all manipulable variables represents the environment, and P(Y | X') stays if X'
+    d-separates E from Y [3]_. Features are removed until X' d-separates E from Y,
+    effects before causes. Then features that keep the separation are added again,
+    causes first. Other sets may be invariant too.
 
     References
     ----------
@@ -159,8 +160,8 @@ def _check_graph(
     networkx: Any, graph: Any, target: object, manipulable: Iterable[Any],
     features: Any, hidden: Iterable[Any],
 ) -> None:  # fmt: skip
-    """Raise ValueError unless `graph` is directed, has no cycle, and has the names in
-    all other arguments.
+    """Raise ValueError unless `graph` is directed, has no cycle, and has all nodes that
+    the other arguments name.
     """
     if not isinstance(graph, networkx.DiGraph):
         kind = type(graph).__name__
@@ -233,13 +234,15 @@ def mutual_information_ratios(
 
         I(X_s; Y) / mean of I(X_j; Y) over the invariant columns j
 
-    Models fail in new environments where variant features have high ratios [1]_. I is
-    the mutual information of the binned column and the binned target, in nats ::
+    If variant features have high ratios, models fail in new environments [1]_. I is the
+    mutual information of the binned column and the binned target, in nats ::
 
         I = Σ_bc p_bc ln(p_bc / (p_b p_c)) - (B - 1) (C - 1) / (2 n)
 
-    with the numbers B and C of non-empty bins, and at least 0. The second term is the
-    bias of the first, after Miller and Madow [2]_: columns of noise get about 0.
+    where p_bc is the share of the n rows that are in bin b of the column and bin c of
+    the target, and B and C are the numbers of non-empty bins of the two. If the result
+    is negative, I is 0. The second term is the bias of the first, after Miller and
+    Madow [2]_: columns of noise get about 0.
 
     Parameters
     ----------
@@ -248,7 +251,7 @@ def mutual_information_ratios(
         frame with category, string or object dtype, each category is a bin. Missing
         values are a bin, too.
     y : array-like of shape (n_samples,)
-        The target: classes, or numbers that are binned like those of X if
+        The target: classes, or numbers that are binned like numbers in X if
         :func:`sklearn.utils.multiclass.type_of_target` calls them continuous.
     invariant : sequence of {str, int, bool}
         The invariant columns: column names, indices or a mask.
@@ -264,8 +267,8 @@ def mutual_information_ratios(
     Raises
     ------
     ValueError
-        If `invariant` is empty, names a column that X lacks, or only columns without
-        information; if `y` has missing values, or `max_bins` is out of range.
+        If `invariant` is empty, names a column that X lacks, or names only columns
+        without information; if `y` has missing values; if `max_bins` is out of range.
 
     References
     ----------
@@ -294,10 +297,11 @@ def feature_penalties(
 
     *Experimental*: it may change without a deprecation.
 
-    The penalty is 0 for invariant columns, and the ratio of `mutual_information_ratios`
-    for others: the centre of the soft mask of Du et al. (2025), "Beyond Discriminant
-    Patterns", section III-B. Pass it to estimators as `feature_penalty`: trees exclude
-    columns with a penalty of 1 or more, and so do rules, up to the noise of their mask.
+    The penalty is 0 for invariant columns. For other columns it is the ratio of
+    `mutual_information_ratios`, which is the centre of the soft mask of Du et al.
+    (2025), "Beyond Discriminant Patterns", section III-B. Pass the penalties to
+    estimators as `feature_penalty`: trees exclude columns with a penalty of 1 or more,
+    and so do rules, up to the random noise of their mask.
 
     Parameters
     ----------
@@ -305,7 +309,8 @@ def feature_penalties(
     y : array-like of shape (n_samples,)
     invariant : sequence of {str, int, bool}
     max_bins : int, default=16
-        As in `mutual_information_ratios`; see `invariant_features` for `invariant`.
+        The four parameters are as in `mutual_information_ratios`. The result of
+        `invariant_features` can be passed as `invariant`.
 
     Returns
     -------
@@ -315,7 +320,7 @@ def feature_penalties(
     Raises
     ------
     ValueError
-        As `mutual_information_ratios`.
+        In the same cases as `mutual_information_ratios`.
 
     Examples
     --------

@@ -40,7 +40,7 @@ class Recency(ParameterObject):
 
 @dataclass(eq=False, repr=False)
 class GroupDRO(ParameterObject):
-    """Weigh an era more the larger its loss, to minimise the largest loss of an era.
+    """Weigh an era more if its loss is larger, to minimise the largest loss of an era.
 
     Algorithm 1 of [1]_: before each iteration the weight of an era is multiplied by
     ``exp(step_size * loss_j)``, and all weights are scaled to a mean of 1. loss_j is
@@ -55,8 +55,8 @@ class GroupDRO(ParameterObject):
     ----------
     step_size : float, default=0.1
         Size of the steps, 0 or more. Its unit is 1 / loss, which depends on the
-        target's unit. With 0, eras weigh as their rows do, as with
-        ``era_weighting="rows"``.
+        target's unit. With 0, the weight of an era is the sum of the weights of its
+        rows, as with ``era_weighting="rows"``.
 
     References
     ----------
@@ -79,20 +79,20 @@ class Intercepts(ParameterObject):
 
     The raw prediction has an intercept for each training era, and for each class if
     there are more than two. Before each iteration, all intercepts take a Newton step
-    and are then smoothed (if `forecast` is 'auto') or shrunk towards 0, the less the
-    better they are determined [1]_. Predictions use the forecast of the next era's
-    intercept, or the intercept of an era passed to ``predict``. If early stopping holds
-    out the last eras, their intercepts are estimated after the last tree, and enter the
-    forecast.
+    and are then smoothed (if `forecast` is 'auto') or shrunk towards 0. An intercept
+    with a smaller variance is shrunk less [1]_. Predictions use the forecast of the
+    next era's intercept, or the intercept of an era passed to ``predict``. If early
+    stopping holds out the last eras, their intercepts are estimated after the last
+    tree, and enter the forecast.
 
     Parameters
     ----------
     forecast : {'last', 'auto', 'mean', 'exponential'}, default='last'
         Forecast of the intercept of unknown eras. 'last' is the mean of the last
-        `n_eras` intercepts in the order of the labels, 'mean' that of all,
-        'exponential' a mean whose weights halve every `n_eras` eras. With 'auto',
-        intercepts follow a level that is estimated and tested, and may be dropped: see
-        Notes. Groups without an order, such as hospitals, need 'mean'.
+        `n_eras` intercepts in the order of the labels, 'mean' is the mean of all
+        intercepts, and 'exponential' is a mean whose weights halve every `n_eras` eras.
+        With 'auto', intercepts follow a level that is estimated and tested, and may be
+        dropped: see Notes. Groups without an order, such as hospitals, need 'mean'.
     n_eras : int, default=3
         Number of eras that 'last' averages, or half-life in eras of 'exponential'.
     horizon : int, default=1
@@ -101,11 +101,11 @@ class Intercepts(ParameterObject):
 
     Notes
     -----
-    With two columns of eras, times and groups, the raw prediction of a row is that of
-    the trees, plus the intercept of its time, as above, plus the intercept of its
-    group, which is shrunk to 0 [1]_. Intercepts of times and of groups take steps in
-    turn. New groups have the intercept 0. Criteria and early stopping use the times
-    alone. Columns are times and groups if `era_order` (see
+    With two columns of eras, times and groups, the raw prediction of a row is the sum
+    over trees, plus the intercept of its time, as above, plus the intercept of its
+    group, which is shrunk towards 0 [1]_. Intercepts of groups take a step first, then
+    intercepts of times. New groups have the intercept 0. Criteria and early stopping
+    use the times alone. Columns are times and groups if `era_order` (see
     :class:`~sklearn_era.model_selection.EraSplit`) is a pair, or if it is 'auto' and
     `forecast` is not 'mean'; otherwise the combinations of both columns are the eras.
 
@@ -113,21 +113,24 @@ class Intercepts(ParameterObject):
 
         t_j = c_g(j) + b (j - j0) + a_j + u_j + e_j,   a_j = phi a_(j-1) + N(0, q)
 
-    and its intercept is the expectation of trend plus a_j given all eras, plus the mean
-    of c. Trees explain the shock u_j of an era, and the constant c of its group g. A
-    group is all eras that agree in the columns that are constant within eras; so a
-    holiday keeps its effect. If more than 64 groups have several eras, as with the
-    temperature of a day, the bins of such columns are made wider.
+    where b is the slope of a trend, j0 the middle of the eras, and N(0, q) normal noise
+    of variance q. The era's intercept is the expectation of b (j - j0) + a_j given all
+    eras, plus, if the level is carried forward (see below), the mean of c. Trees
+    explain the shock u_j of an era, and the constant c of its group g. A group is all
+    eras that agree in the columns that are constant within eras; so a holiday keeps its
+    effect. If more than 64 groups have several eras, as with the temperature of a day,
+    the bins of such columns are made wider.
     Variances and phi have the largest restricted likelihood on a grid [2]_, and are
     estimated before the first tree and after 4, 16, 64 trees and so on. A level is
-    carried forward if its log-likelihood exceeds that without a level by 2, at least
+    carried forward if its log-likelihood exceeds the one without a level by 2, at least
     six eras are comparable with earlier ones, and forecasts of each era from earlier
     eras have smaller squared errors with the level than without, by more than an
     autocorrelation-consistent standard error [3]_. Otherwise the forecast is 0; without
     any level, all intercepts are 0, too. Eras beyond training that are passed to
     ``predict`` get the forecast of their own horizon, if labels are numbers, dates,
-    periods, categories, or text that holds them, in regular steps. With the horizon, a
-    decays by phi, and each step of the trend is 0.8 times the one before.
+    periods, categories, or text that holds them, in regular steps. With each era of the
+    horizon, a is multiplied by phi, and each step of the trend is 0.8 times the step
+    before.
 
     References
     ----------

@@ -28,7 +28,7 @@ _LARGEST_INT = int(np.iinfo(np.int32).max)
 
 @dataclass(frozen=True)
 class CriterionPlan:
-    """The split criterion of an estimator's parameters, resolved once per fit."""
+    """The criterion and limits of splits by an estimator's parameters, for one fit."""
 
     criterion: SplitCriterion
     is_gain_of_one_era: bool  # and min_samples_per_era <= min_samples_leaf
@@ -59,14 +59,14 @@ class CriterionPlan:
 
     @property
     def coverage_by(self) -> str:
-        """Return, as text, the setting that requires splits to cover eras."""
+        """Return, as text, the setting of how many eras need rows on both sides."""
         if self.is_by_rule:
             return "rule='every_era'"
         return f"min_era_coverage={self.min_era_coverage!r}"
 
     @property
     def remedy(self) -> str:
-        """Return, as text, how a user can let splits cover fewer eras."""
+        """Return, as text, how to allow splits that have fewer eras on both sides."""
         return "leave the rule out" if self.is_by_rule else "lower min_era_coverage"
 
     @property
@@ -131,7 +131,7 @@ def choose_splitter(
 ) -> EraSplitter | None:  # fmt: skip
     """Return the splitter that an estimator needs; None is scikit-learn's own.
 
-    `eras` may be None only if the plain gain ranks splits. With an `exchange`, `y` and
+    `eras` may be None only if the gain alone ranks splits. With an `exchange`, `y` and
     `sample_weight` hold the rows of this process, and ``eras.labels`` the eras of all
     processes. `penalties` are in the order of the binned columns.
     """
@@ -259,7 +259,8 @@ def warn_if_few_splits_are_covered(
     estimator: BaseEstimator, plan: CriterionPlan, splitter: Any
 ) -> None:
     """Warn if trees have few splits, or if the gain chooses most splits in place of the
-    criterion: because splits cover too few eras, eras agree too little, and the like.
+    criterion. State a reason: for example, too few eras have enough rows on both sides
+    of a split, or eras agree too little.
     """
     leaves = [tree.get_n_leaf_nodes() for tree in chain(*estimator._predictors)]
     n_nodes, limit = max(splitter.n_splittable, 1), estimator.max_leaf_nodes

@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 class Exchange:
     """Compute sums and maxima over the processes of a fit; this class is for one
-    process. With a subclass for several, all processes call the same methods in the
-    same order, with arrays of the same shape, and get bit-identical results.
+    process. With a subclass for several processes, all processes call the same methods
+    in the same order, with arrays of the same shape, and get bit-identical results.
     """
 
     is_alone = True

@@ -74,7 +74,9 @@ def _checked(penalty: object, feature: str) -> float:
 
 
 def _index_of(key: object, estimator: BaseEstimator) -> int:
-    """Return the index of the column named or numbered `key`; ValueError if none is."""
+    """Return the index of the column named or numbered `key`; raise ValueError if there
+    is no such column.
+    """
     n_features = estimator.n_features_in_
     if isinstance(key, Integral) and not isinstance(key, bool):
         column = int(key)

@@ -31,10 +31,10 @@ class ScoringEras:
         self.X_train: Any = None
 
     def draw_training_rows(self, seed: int) -> NDArray[np.intp] | None:
-        """Draw whole eras at random until they have `N_ROWS_SCORED` rows; return the
-        indices of these rows. Return None, for all rows, if there are not more rows
-        than this, or no eras. Rows drawn one by one would be too few in each era for a
-        score.
+        """Draw whole eras at random until the drawn eras have `N_ROWS_SCORED` rows;
+        return the indices of these rows. Return None, which stands for all rows, if
+        there are `N_ROWS_SCORED` rows or fewer, or no eras. Rows drawn one by one would
+        be too few in each era for a score.
         """
         if self._eras is None or self._eras.codes.size <= N_ROWS_SCORED:
             return None

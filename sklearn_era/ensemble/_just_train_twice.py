@@ -51,7 +51,7 @@ from ..model_selection._search_scores import prediction
 
 
 def _has(name: str) -> Any:
-    """Return a function that checks whether the inner estimator has a method."""
+    """Return a function that checks whether the inner estimator has a method `name`."""
     return lambda self: hasattr(getattr(self, "estimator_", self.estimator), name)
 
 
@@ -71,9 +71,9 @@ class JustTrainTwice(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
     estimator : object
         The classifier of the second fit. Its ``fit``, or the ``fit`` of a pipeline's
         last step, must take `sample_weight`. With metadata routing enabled, the last
-        step must request it by ``set_fit_request(sample_weight=True)``, and other steps
-        that take it are to be set to True or False; if you pass weights, every
-        classifier that gets them must request them.
+        step must request weights by ``set_fit_request(sample_weight=True)``, and other
+        steps whose ``fit`` takes weights must set this request to True or False. If you
+        pass weights, every classifier that gets them must request them.
     identification_estimator : object, default=None
         The classifier of the first fit. With None, it is a clone of `estimator` with
         fewer iterations (see `identification_iterations`).
@@ -94,7 +94,7 @@ class JustTrainTwice(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         The fitted classifiers of the second fit, which makes the predictions, and of
         the first fit.
     is_upweighted_ : ndarray of shape (n_samples,), dtype=bool
-        Whether the first classifier gets each training row wrong.
+        For each training row, whether the first classifier predicts a wrong class.
     classes_ : ndarray of shape (n_classes,)
         Labels of the classes.
     n_features_in_, feature_names_in_ : int, and ndarray of shape (n_features,)

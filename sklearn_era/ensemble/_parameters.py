@@ -68,7 +68,7 @@ def weigh_classes(
 ) -> Array | None:
     """Return the weights of rows, multiplied by `class_weight` of their classes. `y`
     has the index of each row's class. A dict of class weights has labels as keys;
-    scikit-learn's boosters would look up the indices in it.
+    scikit-learn's boosters would look up the indices in the dict.
     """
     if estimator.class_weight is None:
         return sample_weight
@@ -80,8 +80,8 @@ def weigh_classes(
 
 def encode_classes(estimator: BaseEstimator, y: Array) -> Array:
     """Return the class of each row as an index into `classes_`. Raise ValueError for
-    classes that are not in `classes_`: if labels were cast to its dtype, as
-    scikit-learn does, text and digits would be cut off.
+    classes that are not in `classes_`. Do not cast labels to the dtype of `classes_`,
+    as scikit-learn does: the cast would cut off text and digits.
     """
     known = estimator.classes_.tolist()
     if unknown := sorted(set(y.tolist()).difference(known), key=str):
@@ -212,8 +212,8 @@ class ParametersMixin(BaseEstimator):
 
 
 class VersionedStateMixin(BaseEstimator):
-    """Store the versions of scikit-learn and sklearn_era in pickles, and warn if one of
-    them differs when a pickle is read; scikit-learn warns for its own classes only.
+    """Store the versions of scikit-learn and sklearn_era in pickles, and warn if either
+    version differs when a pickle is read; scikit-learn warns for its own classes only.
     """
 
     def __getstate__(self) -> dict[str, Any]:

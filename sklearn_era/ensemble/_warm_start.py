@@ -1,4 +1,4 @@
-"""Checks that a warm start continues with the same columns, classes, bins and draws."""
+"""Check that a warm start continues with the same columns, classes, bins and draws."""
 
 from typing import Any, NamedTuple
 

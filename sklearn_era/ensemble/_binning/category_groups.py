@@ -100,7 +100,7 @@ def bins_of_codes(codes: Array, bins: Ints) -> Array:
 
 def _limits(n_rows: Array, effects: Array, max_bins: int) -> tuple[Ints, Array]:
     """Return the most frequent categories, which get bins of their own, and thresholds
-    of `effects` that divide all other categories into bins with about as many rows.
+    of `effects` that divide other categories into bins of about equal numbers of rows.
     """
     n_shared = max(1, max_bins // 4)
     n_own = max(max_bins - n_shared, 2 * max_bins - n_rows.size)
@@ -129,7 +129,7 @@ def _first_axis(targets: Array, codes: Ints, weights: Array) -> Array:
 
 
 def _folds(codes: Ints) -> Ints:
-    """Return the fold of each row: rows of a category go to folds in turn."""
+    """Return the fold of each row; a category's rows are divided evenly among folds."""
     order, n = np.argsort(codes, kind="stable"), np.bincount(codes, minlength=1)
     folds = np.empty(codes.size, dtype=np.intp)
     folds[order] = np.arange(codes.size) - np.repeat(np.cumsum(n) - n, n)

@@ -1,4 +1,4 @@
-"""Bin rows once, for any number of fits: `BinnedDataset`."""
+"""Define `BinnedDataset`, whose rows are binned once, for any number of fits."""
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
@@ -57,8 +57,8 @@ class BinnedDataset:
     feature_names : ndarray of shape (n_features,), dtype=object, or None
         The names of the columns, if all are strings.
     era_column : str, list of str, or None
-        The columns of a frame that eras came from. Models fitted to the data set leave
-        them out of frames that they predict. None for Parquet files.
+        The names of the columns of X that held the eras. Models fitted to the data set
+        leave these columns out of frames that they predict. None for Parquet files.
     max_bins : int
         Maximum number of bins of a feature, without the bin of missing values.
     shape : tuple of int
@@ -329,8 +329,8 @@ def make_bin_mapper(max_bins: int, random_state: Seed) -> _BinMapper:
 def _sort_by_era(
     y: NDArray[Any], sample_weight: Any, eras: EncodedEras | None
 ) -> tuple[NDArray[np.uint32] | None, NDArray[Any], Any, EncodedEras | None]:
-    """Return the order that sorts rows by era, or None if rows are sorted already or
-    have no eras; then `y`, `sample_weight` and `eras`, sorted in this order.
+    """Return (order, y, sample_weight, eras). The order sorts rows by era; it is None
+    if rows are sorted already or have no eras. The other results are in this order.
     """
     if y.dtype.kind == "f":
         y = y.astype(np.float64, copy=False)

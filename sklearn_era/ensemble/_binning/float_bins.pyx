@@ -67,7 +67,9 @@ cdef void bin_tile(
     intp_t end_row, intp_t first_column, intp_t end_column, uint8_t* binned,
     intp_t n_rows,
 ) noexcept nogil:
-    """Write the bins of a tile. Strides are in bytes; `tables`: (n_columns, size)."""
+    """Write the bins of a tile, which is some rows and columns of X. Strides are in
+    bytes; `tables` has shape (n_columns, size).
+    """
     cdef:
         double[AT_ONCE] values
         long long[AT_ONCE] places

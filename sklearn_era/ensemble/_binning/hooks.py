@@ -65,8 +65,8 @@ class BinningMixin(gradient_boosting.BaseHistGradientBoosting):
         self, X: Table, y: ArrayLike, sample_weight: ArrayLike | None, eras: Eras | None
     ) -> tuple[Any, Any, Any]:
         """Check and return `y`, `sample_weight` and `eras`; if X is a `BinnedDataset`,
-        return the data set's own. Raise ValueError if any array is passed along with a
-        data set, or if `y` is missing without one.
+        return the data set's own arrays. Raise ValueError if any array is passed along
+        with a data set, or if `y` is missing and X is not a data set.
         """
         check_table(X)
         check_mask(sample_weight, "sample_weight")

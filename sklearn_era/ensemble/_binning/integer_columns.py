@@ -137,7 +137,7 @@ class IntegerColumns(UnbinnedRows):
 
 
 def addresses_of(arrays: list[NDArray[Any]]) -> tuple[Rows, Rows]:
-    """Return two arrays: the address of each 1-d array, and the stride in bytes."""
+    """Return two arrays: the addresses of 1-d arrays, and their strides in bytes."""
     both = [(x.__array_interface__["data"][0], x.strides[0]) for x in arrays]
     addresses, strides = np.array(both, dtype=np.intp).reshape(-1, 2).T.copy()
     return addresses, strides

@@ -93,7 +93,7 @@ def matrix_of_own_bins(mapper: _BinMapper, columns: IntegerColumns) -> Bytes | N
 def take_rows(
     X_binned: Bytes, rows: Rows, columns: Rows, n_threads: int, order: str = "F"
 ) -> Bytes:
-    """Return some rows and columns of a binned matrix, copied."""
+    """Return a copy of some rows and columns of a binned matrix."""
     taken = allocate_binned((rows.size, columns.size), order)
     stride, column_stride = X_binned.strides
     addresses = X_binned.__array_interface__["data"][0] + column_stride * columns

@@ -239,8 +239,8 @@ def _read_bins(
 def _make_small_tables(
     dtypes: list[np.dtype[Any]], thresholds: list[Floats | None]
 ) -> list[tuple[int, Rows, Bytes]]:
-    """Return a tuple for each size of 1 or 2 bytes that values have: the size, the
-    columns with values of this size, and the tables of their bins.
+    """Return a list with a tuple for each size of values, 1 or 2 bytes, that occurs:
+    the size, the columns with values of this size, and the table of bins of each.
     """
     tables = []
     for itemsize in (1, 2):

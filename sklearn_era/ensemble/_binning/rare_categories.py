@@ -17,7 +17,7 @@ _MOST_NAMED = 5
 
 
 def encoder_of(estimator: BaseEstimator) -> OrdinalEncoder:
-    """Return the encoder of the categorical columns, which are first in the trees."""
+    """Return the encoder of categorical columns, the first features of the trees."""
     return estimator._preprocessor.named_transformers_["encoder"]
 
 
@@ -32,7 +32,7 @@ def share_bins(
 ) -> None:
     """Give the rare categories of a column one code, in the encoder and in the encoded
     rows X, and warn once. `n_rows`, of shape (n_samples, n_encoded), is the number of
-    rows that each value of X stands for; None is one row for each.
+    rows that each value of X stands for; with None, each value stands for one row.
     """
     encoder, max_bins = encoder_of(estimator), estimator.max_bins
     if numbers_of_categories(encoder).max() <= max_bins:

@@ -26,8 +26,8 @@ _EXACT = {"M": "M8[us]", "m": "m8[us]"}
 
 
 def encode(estimator: BaseEstimator, X: Any, *, reset: bool) -> Any:
-    """Preprocess X as scikit-learn does; `reset` is True in a fit. Read rows to predict
-    column by column if scikit-learn fails on them or may misread them (`must_be_read`).
+    """Preprocess X as scikit-learn does; `reset` is True in a fit. In predictions, call
+    `read_by_column` if scikit-learn fails on X or may misread X (see `must_be_read`).
     """
     check_table(X)
     if isinstance(X, list | tuple) or any(map(_misleads_numpy, {*dtypes_of(X)})):

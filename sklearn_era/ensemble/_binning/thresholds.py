@@ -26,9 +26,9 @@ _VALUES_FOR_THREADS = 500_000
 def draw_rows(
     mapper: _BinMapper, n_samples: int, sample_weight: Floats | None
 ) -> tuple[Rows | None, Floats | None]:
-    """Return the rows from which quantiles are computed, and their weights. If
-    scikit-learn would draw a sample, draw the same one, by weight, and return None for
-    its weights. Otherwise return None, which is all rows, and `sample_weight`.
+    """Return (rows, weights), from which quantiles are computed. If scikit-learn would
+    draw a sample of rows by weight, draw the same sample, and return None for the
+    weights. Otherwise return None, which stands for all rows, and `sample_weight`.
     """
     if mapper.subsample is None or n_samples <= mapper.subsample:
         return None, sample_weight
@@ -45,7 +45,7 @@ def set_thresholds(
     mapper: _BinMapper, thresholds: Sequence[Floats | None], columns: Sequence[Any] = ()
 ) -> None:
     """Set the attributes of a fitted bin mapper. The thresholds of a column without a
-    value are None: no tree splits on the column, and a warning names it by `columns`.
+    value are None: no tree splits on the column. Warn of it, by its name in `columns`.
     """
     known = mapper.known_categories or [None] * len(thresholds)
     is_categorical = np.array([x is not None for x in known], dtype=bool)
@@ -105,7 +105,9 @@ def find_thresholds(
 
 @lru_cache(maxsize=16)
 def _places_of_quantiles(n_values: int, max_bins: int) -> tuple[Rows, Rows]:
-    """Return the positions of the two sorted values whose mean is each quantile."""
+    """Return, for each quantile, the positions of the two sorted values that it is the
+    mean of.
+    """
     percents = np.linspace(0, 100, num=max_bins + 1)[1:-1]
     numbers = np.arange(n_values, dtype=np.float64)
     places = np.percentile(numbers, percents, method="averaged_inverted_cdf")
@@ -117,7 +119,7 @@ def map_in_threads(
     n_values: int,
 ) -> list[Any]:  # fmt: skip
     """Call a function, which must release the GIL, as ``map`` does; return the results.
-    Use threads if the calls read many values, `n_values` in all. They are not joblib's,
+    Use threads if the calls read many values, `n_values` in all. Do not use joblib,
     which looks for results only every 10 ms: a thread bins ten columns in this time.
     """
     if n_values < _VALUES_FOR_THREADS:

@@ -1,4 +1,4 @@
-"""Empirical Bayes estimates of the values of leaves and of eras.
+"""Compute empirical Bayes estimates of the values of leaves and of eras.
 
 True values are assumed to vary about 0 with variance A, estimated from all values
 given. The best estimate of a value is ``A / (A + variance)`` times the value: the
@@ -19,12 +19,13 @@ def cell_values(
     cells: NDArray[np.integer], n_cells: int, gradients: NDArray[np.floating],
     hessians: NDArray[np.floating], exchange: Exchange = ALONE,
 ) -> tuple[Array, Array, float]:  # fmt: skip
-    """Return ``v = -G / H`` and H of each cell (a set of rows), and s2: the variance of
-    a cell's v is ``s2 / H``. With n rows in c cells, i in cell j,
+    """Return (v, H, s2). A cell is a set of rows, with sums G of gradients and H of
+    hessians, and has the value ``v = -G / H``, whose variance is ``s2 / H``. With n
+    rows in c cells, and row i in cell j,
 
         s2 = sum_i (g_i + h_i v_j)^2 / H n / (n - c),
 
-    in which no row with a hessian of almost 0 counts for more than others.
+    in which a row with a hessian of almost 0 counts for no more than other rows.
     """
     has_weight = hessians > 0
     G, H = np.empty((2, n_cells))
@@ -55,7 +56,9 @@ def empirical_bayes_factors(
 
 
 def shrink(series: Array) -> Array:
-    """Return the values of eras in `series`, shrunk towards 0 as leaves' values are."""
+    """Return the values of eras, multiplied by their empirical Bayes factors. `series`
+    has the values, then their variances; values with a variance of NaN become 0.
+    """
     values, variances = series
     shrunk = np.zeros(values.shape)
     is_known = ~np.isnan(variances)

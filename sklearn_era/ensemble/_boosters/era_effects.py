@@ -84,7 +84,9 @@ class EraIntercepts:
 
     @property
     def n_first_trees(self) -> int:
-        """The number of trees before all intercepts are estimated."""
+        """The number of trees before intercepts of groups are estimated; 0 if eras have
+        no groups.
+        """
         return 0 if self._groups is None else self._groups.n_first_trees
 
     def _move(self, raw: Array, intercepts: Array) -> None:
@@ -138,15 +140,16 @@ def _groups_of(patterns: NDArray[np.uint8]) -> NDArray[np.intp]:
 
 
 def keep_before_held_out(estimator: BaseEstimator) -> None:
-    """Keep the fitted intercepts, none of which depends on the held-out eras yet."""
+    """Keep the fitted intercepts as they are before the held-out eras update them."""
     names = ("_baseline_prediction", *FITTED_INTERCEPTS)
     fitted = {name: x for name, x in vars(estimator).items() if name in names}
     estimator._before_held_out = fitted
 
 
 def drop_held_out(estimator: BaseEstimator, labels: NDArray[Any]) -> None:
-    """For a warm start, drop all that intercepts have from eras that the previous fit
-    held out. Raise ValueError if `labels` are not the eras that it trained on.
+    """For a warm start, undo the updates of intercepts by eras that the previous fit
+    held out. Raise ValueError unless `labels`, the eras to train on, are the first of
+    the known eras, and the previous fit held out all other known eras.
     """
     n_eras, known = labels.size, estimator._era_labels
     held_out = getattr(estimator, "validation_eras_", known[:0])

@@ -1,4 +1,4 @@
-"""Newton steps of the intercepts of eras, and the variances of these steps."""
+"""Compute Newton steps of eras' intercepts, and the variances of the steps."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,8 +31,8 @@ def values_of_eras(
     the asymmetric Laplace law whose likelihood is the loss: ``m^2 / mean(g^2)``, with m
     the mean loss and g the gradients. Trees fit their own rows, which makes s2 too
     small. For log and Poisson losses, s2 is therefore at least its known value, a row's
-    mean weight. Their steps are at most `largest_step`, as the optimum of an era with a
-    single class is infinite.
+    mean weight. Steps for these losses are at most `largest_step`, as the optimum of an
+    era with a single class is infinite.
     """
     is_known = isinstance(loss, _OF_KNOWN_VARIANCE)
     least_s2 = 1.0

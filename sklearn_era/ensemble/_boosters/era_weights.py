@@ -2,9 +2,9 @@
 
     q_j <- q_j exp(eta loss_j) / sum_i q_i exp(eta loss_i),    q_j = 1 / M at first.
 
-The weights of the rows of era j are multiplied by ``M q_j``, whose mean over the M eras
-is 1. The logarithm of ``M q_j`` is stored, so that an era can recover from a weight
-that underflows.
+Here eta is the `step_size`, and loss_j the mean loss of era j, whose rows' weights are
+multiplied by ``M q_j``. The mean of ``M q_j`` over the M eras is 1. The logarithm of
+``M q_j`` is stored, so that an era can recover from a weight that underflows.
 """
 
 from typing import Any
@@ -93,7 +93,7 @@ class MovingEraWeights:
         return means, has_weight
 
     def _sums(self, *values: Array) -> Array:
-        """Return a row for each array of `values`: its sums by era in all processes."""
+        """Return a row for each array of `values`: its sums by era over processes."""
         codes, n_eras = self._eras.codes, self._eras.labels.size
         sums = [np.bincount(codes, each, n_eras) for each in values]
         return self._exchange.sum(np.stack(sums))
@@ -102,7 +102,7 @@ class MovingEraWeights:
 def next_log_weights(
     log_weights: Array, steps: Array, has_weight: NDArray[np.bool_]
 ) -> Array:
-    """Return ``log(M q_j)`` after `steps`, ``eta loss_j``; mean weights remain 1."""
+    """Return ``log(M q_j)`` after the `steps` ``eta loss_j``; mean weights stay 1."""
     moved = log_weights.copy()
     of_eras = (log_weights + steps)[has_weight]
     of_eras -= of_eras.max()
@@ -112,7 +112,7 @@ def next_log_weights(
 
 def is_reweighted(estimator: BaseEstimator) -> bool:
     """Return whether Group DRO multiplies rows by weights of eras. With a step size of
-    0, these are 1, unless a warm start continues with weights of earlier iterations.
+    0, all weights of eras are 1, unless a warm start continues with earlier weights.
     """
     weighting = estimator.era_weighting
     goes_on = estimator.warm_start and hasattr(estimator, "_era_log_weights")
@@ -193,8 +193,9 @@ def _by_iteration(rows: Array, n_iter: int) -> Array:
 
 
 def weights_by_label(estimator: BaseEstimator) -> dict[Any, Array]:
-    """Return a dict from the label of each era to the factors of its rows' weights, one
-    for each iteration. Raise AttributeError if the fit did not weigh eras.
+    """Return a dict from labels of eras to arrays. An array has, for each iteration,
+    the factor of the weights of the era's rows. Raise AttributeError if the fit did not
+    weigh eras.
     """
     if not hasattr(estimator, "_era_weights"):
         raise AttributeError(

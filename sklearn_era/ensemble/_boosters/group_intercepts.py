@@ -1,4 +1,4 @@
-"""Estimate intercepts of groups, and shrink them towards 0, the value of new ones."""
+"""Estimate intercepts of groups, shrunk towards 0, the intercept of new groups."""
 
 from typing import Any
 
@@ -72,7 +72,9 @@ class GroupIntercepts:
 
 
 def group_steps(estimator: BaseEstimator, groups: EncodedEras) -> Array:
-    """Return the intercepts of rows' groups, (n_rows, n_outputs); new groups have 0."""
+    """Return the intercept of each row's group, in shape (n_rows, n_outputs). Rows of
+    new groups have 0.
+    """
     return _of_groups(estimator, groups.labels)[groups.codes]
 
 

@@ -252,7 +252,7 @@ class EraFitMixin(InterceptUpdatesMixin, EraScoringMixin):
     ) -> None:  # fmt: skip
         """Store the era splitter in the state of the fit, or None if scikit-learn's
         splitter is used. Raise ValueError if too many eras are too small; warn if a
-        criterion that compares eras gets a single one.
+        criterion that compares eras gets a single era.
         """
         state, plan = self._fit_state, self._fit_state.plan
         goes_on = state.previous is not None and hasattr(self, "_era_labels")
@@ -272,7 +272,9 @@ class EraFitMixin(InterceptUpdatesMixin, EraScoringMixin):
         warn_of_single_era(self, plan, eras)
 
     def _find_missing_values(self, X_binned: NDArray[np.uint8]) -> NDArray[np.uint8]:
-        """Return whether columns have missing values; set `era_patterns` if needed."""
+        """Return whether each column has missing values. If a level of intercepts is
+        estimated, store the result of `constant_columns` in the state of the fit.
+        """
         effects, state = intercepts_of(self), self._fit_state
         if effects is not None and effects._estimates:
             state.era_patterns = constant_columns(
@@ -321,7 +323,7 @@ class EraFitMixin(InterceptUpdatesMixin, EraScoringMixin):
             dro.update(self, y, raw_predictions, sample_weight)
 
     def _first_targets(self, y: Array, sample_weight: Array | None) -> Array:
-        """Return the negative gradients before the first tree, (n_rows, n_outputs)."""
+        """Return the first negative gradients, of shape (n_rows, n_outputs)."""
         start = self._loss.fit_intercept_only(y_true=y, sample_weight=sample_weight)
         raw = np.tile(np.reshape(start, (1, -1)), (y.shape[0], 1))
         raw = raw[:, 0] if raw.shape[1] == 1 else raw

@@ -1,13 +1,15 @@
-"""Shrink the value of a leaf, the more it differs between eras.
+"""Shrink the value of a leaf, more so if the value differs more between eras.
 
-A leaf has a value ``v_j = -G_j / H_j`` in each of its eras, and ``v = -G / H`` over all
-of them. The variance of ``v_j`` within eras is ``s2 / H_j`` (see `cell_values`), with
-c cells of leaves and eras. The variance between eras is estimated by moments [1]_,
+With G and H the sums of gradients and hessians, a leaf has a value ``v_j = -G_j / H_j``
+in each of its m eras, and ``v = -G / H`` over all of them. The variance of ``v_j``
+within eras is ``s2 / H_j`` (see `cell_values`; a cell is the rows of an era in a leaf).
+The variance between eras is estimated by moments [1]_,
 
     tau2 = max(0, (sum_j H_j (v_j - v)^2 - (m - 1) s2) / (H - sum_j H_j^2 / H)),
 
-and the variance of ``v`` is ``sum_j (H_j / H)^2 tau2 + s2 / H``. The empirical Bayes
-factor (see `empirical_bayes`) is that of the tree's own leaves.
+and the variance of ``v`` is ``sum_j (H_j / H)^2 tau2 + s2 / H``. The leaf is multiplied
+by its empirical Bayes factor (see `empirical_bayes`), which all leaves of the tree
+determine.
 
 .. [1] R. DerSimonian, N. Laird (1986), Meta-analysis in clinical trials. Controlled
    Clinical Trials 7, 177-188; their weights w_j are our H_j / s2.
@@ -27,7 +29,9 @@ from .empirical_bayes import cell_values, empirical_bayes_factors
 def leaf_factors(
     values: Array, H: Array, s2: float, exchange: Exchange = ALONE
 ) -> Array:
-    """Return each leaf's shrinkage factor; `values` and `H` are (n_leaves, n_eras)."""
+    """Return each leaf's shrinkage factor, from `values` and `H` of shape (n_leaves,
+    n_eras).
+    """
     total = exchange.sum(H.sum(axis=1))
     share = np.divide(H, total[:, None], out=np.zeros(H.shape), where=H > 0)
     by_era = np.stack([share * values, H > 0, H * share, share**2])
@@ -44,8 +48,9 @@ def shrink_leaves(
     booster: BaseEstimator, grower: Any, gradients: NDArray[Any], hessians: NDArray[Any]
 ) -> None:
     """Multiply each leaf of a grown tree by its factor if `leaf_shrinkage` is set. With
-    monotonic constraints, multiply all leaves by the mean factor, which keeps their
-    order: the grower does not know all bounds, and a line search ignores them.
+    monotonic constraints, multiply all leaves by the mean factor, which keeps the order
+    of their values: the grower does not know all bounds of values, and a line search
+    ignores bounds.
     """
     if booster.leaf_shrinkage is None:
         return

@@ -70,9 +70,10 @@ def follow_levels(
     values: Array, variances: Array, groups: NDArray[np.intp], paths: Array | None
 ) -> tuple[Array, Array]:
     """Return the levels of eras, of shape (n_eras, n_outputs), and paths, of shape
-    (n_outputs, 8). A row of paths has the four parameters of an output's level, whether
-    forecasts help, and the decaying part, the lasting part and the slope in the last
-    era. The parameters are estimated unless `paths` are given.
+    (n_outputs, 8). A row of paths is for one output: the four parameters of the
+    `Level`, 1 if its forecasts lower the errors or else 0, and the level's decaying
+    part, lasting part and slope in the last era. Estimate the parameters unless `paths`
+    are given.
     """
     n_eras, n_outputs = values.shape
     levels, reached = np.zeros((n_eras, n_outputs)), np.zeros((n_outputs, 8))
@@ -98,7 +99,9 @@ def follow_levels(
 
 
 def forecast_levels(paths: Array, horizon: NDArray[np.integer]) -> Array:
-    """Return forecasts from `paths`, (n_horizons, n_outputs); 0 if they do not help."""
+    """Return forecasts from `paths` (see `follow_levels`), of shape (n_horizons,
+    n_outputs); 0 for outputs whose forecasts do not lower the errors.
+    """
     phi, is_carried, decaying, lasting, slope = paths[:, [0, 4, 5, 6, 7]].T
     ahead = horizon[:, None]
     n_steps = (1 - _DAMPING**ahead) / (1 - _DAMPING)
@@ -107,7 +110,7 @@ def forecast_levels(paths: Array, horizon: NDArray[np.integer]) -> Array:
 
 def fit_level(series: Series) -> Level:
     """Return the likeliest level on a grid of parameters. Return `Level()`, which is no
-    level, if it is almost as likely, or if there are few eras.
+    level, if no level is almost as likely, or if there are few eras.
     """
     values, _, groups = series
     known = series.is_known
@@ -156,7 +159,7 @@ def _climb(height: Callable[[Place], float], place: Place) -> Place:
 
 
 class Evidence(NamedTuple):
-    """Products of eras' values and positions, from which constants are removed."""
+    """Products of the values and positions of eras, after constants are removed."""
 
     products: Array  # (2, 2), of both by the inverse of the covariance
     effects: Array  # (n_constants, 2)
@@ -175,10 +178,10 @@ class Evidence(NamedTuple):
 
 
 class Equations:
-    """Linear equations with the covariance of a series of eras' levels. With W the
-    weights of the eras, and A the precision matrix of the true levels, its inverse is
-    ``W - W (A + W)^-1 W``. As A is tridiagonal, the product of the inverse with a
-    column takes O(n_eras).
+    """Linear equations with the covariance matrix of the values of eras. The inverse of
+    this matrix is ``W - W (A + W)^-1 W``, with W the diagonal matrix of eras' weights
+    (1 / variance), and A the precision matrix of the true levels. As A is tridiagonal,
+    the product of the inverse with a column takes O(n_eras).
     """
 
     def __init__(self, series: Series) -> None:
@@ -202,7 +205,7 @@ class Equations:
         return weights, d, e
 
     def evidence(self, level: Level) -> Evidence:
-        """Return the evidence on the parameters of a level other than the trend."""
+        """Return the `Evidence` on a level; the level's `trend` does not affect it."""
         weights, d, e = self._factor(level)
         inverse, _ = dpttrs(d, e, weights[:, None] * self.columns, overwrite_b=True)
         np.subtract(self.columns, inverse, out=inverse)
@@ -223,7 +226,7 @@ class Equations:
         )  # fmt: skip
 
     def estimate(self, level: Level) -> Estimate:
-        """Return the levels of eras for given parameters, and the likelihood."""
+        """Return the `Estimate` of the levels of eras, given the parameters."""
         evidence = self.evidence(level)
         slope = evidence.slope(level.trend)
         constants = evidence.effects @ [1.0, -slope]

@@ -49,8 +49,8 @@ class EraScoringMixin(gradient_boosting.BaseHistGradientBoosting):
 
     def _should_stop(self, scores):
         """Return whether early stopping ends the fit; NaN is the worst score. Raise
-        ValueError if the fit would end and all scores are NaN. Ignore scores from
-        before groups have intercepts, since only then do intercepts lower the loss.
+        ValueError if the fit would end and all scores are NaN. Ignore the scores of the
+        first iterations, in which groups have no intercepts yet.
         """
         if (intercepts := self._fit_state.era_intercepts) is not None:
             scores = scores[intercepts.n_first_trees :]

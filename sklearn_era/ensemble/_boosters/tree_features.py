@@ -55,7 +55,7 @@ class SortedFeaturesGrower(TreeGrower):
 
 
 def warn_if_interaction_sets_moved(booster: BaseEstimator) -> None:
-    """Warn if `interaction_cst` numbers features in another order than X's columns."""
+    """Warn if feature numbers in `interaction_cst` differ from X's column numbers."""
     columns = column_of_feature(booster)
     is_moved = (np.diff(columns) < 0).any()
     if is_moved and not isinstance(booster.interaction_cst, str | None):

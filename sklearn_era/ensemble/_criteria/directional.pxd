@@ -16,7 +16,9 @@ cdef inline double split_direction(double contrast) noexcept nogil:
 cdef inline double direction_agreement(
     double sum_directions, int n_eras
 ) noexcept nogil:
-    """Return D = |sum_j sign(v_Lj - v_Rj)| / M, in [0, 1]. DeLise (2023), eq. 39."""
+    """Return D = |sum_j sign(v_Lj - v_Rj)| / M, in [0, 1], with M the number of eras.
+    DeLise (2023), equation 39.
+    """
     return fabs(sum_directions) / n_eras
 
 
@@ -26,8 +28,9 @@ cdef inline bint rank_directional(
     const double * gains,  # NULL: no ties to break
     split_rank * rank,
 ) noexcept nogil:
-    """Set the key to the agreement of the eras' directions, and the second key, for
-    ties, to B_alpha of `gains` (unless NULL); return whether the split is valid.
+    """Set a split's key to the agreement of the eras' directions, and the second key,
+    for ties, to the Boltzmann mean of `gains` (unless NULL). Return whether the split
+    is valid.
     """
     rank.primary = direction_agreement(directions, eras.n_eras)
     if rank.primary == 0.0 or rank.primary < criterion.min_direction_agreement:

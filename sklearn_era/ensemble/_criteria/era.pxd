@@ -155,14 +155,14 @@ cdef inline void merge_gains(
 
 
 cdef inline double smoothed_mean(const double * sums) noexcept nogil:
-    """Return B_alpha, a mean that leans towards one extreme, from its SMOOTHED sums."""
+    """Return the Boltzmann mean B_alpha of values, from the values' SMOOTHED sums."""
     return sums[EXTREME_GAIN] + sums[OFFSETS] / sums[WEIGHTS]
 
 
 cdef inline double boltzmann(
     double alpha, const double * sums, double n_values
 ) noexcept nogil:
-    """Return B_alpha of the values that have been added to `sums`."""
+    """Return the Boltzmann mean B_alpha of the values that were added to `sums`."""
     cdef boltzmann_kind kind = kind_of_alpha(alpha)
     if kind == boltzmann_kind.MEAN:
         return sums[OFFSETS] / n_values
@@ -175,7 +175,7 @@ cdef inline bint rank_era(
     const criterion_struct * criterion, const eras_struct * eras,
     const double * gains, split_rank * rank,
 ) noexcept nogil:
-    """Set the key to the Boltzmann mean of eras' gains; return whether it exceeds 0.
+    """Set a split's key to the Boltzmann mean of eras' gains; return whether it is > 0.
 
     DeLise (2023), definition 6, equation 36.
     """

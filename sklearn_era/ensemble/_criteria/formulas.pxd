@@ -80,7 +80,9 @@ cdef struct era_facts:
 
 
 cdef inline double deviation(era_sums side, const era_facts * era) noexcept nogil:
-    """Return n std = (n SS - G^2)^(1/2) of a side's n rows; 0 for a rounding error."""
+    """Return n std = (n SS - G^2)^(1/2) of a side's n rows; 0 for a rounding error. The
+    sum of squares SS is in the field `hessians`.
+    """
     cdef:
         double least = era.least_impurity * era.least_impurity * era.all_rows.count
         double squared = side.count * side.hessians - side.gradients * side.gradients
@@ -116,9 +118,10 @@ cdef inline era_facts facts_of_era(
 cdef inline double gain_unit(
     const criterion_struct * criterion, double sum_hessians, double gradient_variance
 ) noexcept nogil:
-    """Return the factor of gains: 1, or 1 / (H V) to normalise them (0 if V is 0).
+    """Return the factor of gains: 1 or, to normalise gains, 1 / (H V); 0 if H V is 0.
 
-    V is the variance of the gradients at the root, per unit of hessian.
+    H is `sum_hessians`, and V the variance of gradients at the root, per unit of
+    hessian.
     """
     cdef double unit = sum_hessians * gradient_variance
     if not criterion.normalize_era_gain:
@@ -137,7 +140,7 @@ cdef inline double is_covered(
 cdef inline double is_informative(
     era_sums left, era_sums right, double min_samples
 ) noexcept nogil:
-    """Return 1 if a split covers an era and each side has weight in it, else 0."""
+    """Return 1 if an era has `min_samples` rows, and weight, on both sides, else 0."""
     cdef double lighter = (
         left.hessians if left.hessians < right.hessians else right.hessians
     )
@@ -219,7 +222,9 @@ cdef inline void set_sides_of_lane(
     era_sums * a,            # OUT
     era_sums * b,            # OUT
 ) noexcept nogil:
-    """Set `a` and `b` to an era's sums left and right of the split in a lane."""
+    """Set `a` and `b` to an era's sums on the left and right side of a split; `place`
+    is the index of this era and split in the arrays of `lanes`.
+    """
     a.gradients = lanes.left.gradients[place]
     a.count = lanes.left.counts[place]
     b.count = era.all_rows.count - a.count

@@ -64,10 +64,11 @@ cdef inline bint rank_invariant(
     const double * moments,  # of the statistic over informative eras
     split_rank * rank,
 ) noexcept nogil:
-    """Set the key to gain - lambda H penalty; return whether the split is valid.
+    """Set a split's key to gain - lambda H penalty; return whether the split is valid.
 
-    Equation 15 of Liao et al. (2024), times the node's H. The penalty is equation 16
-    for a ratio, 22 for a difference. A negative key does not exclude a split.
+    Equation 15 of Liao et al. (2024), times H, the node's sum of hessians. lambda is
+    `invariance_penalty`. The penalty is equation 16 for a ratio, 22 for a difference. A
+    negative key does not exclude a split.
     """
     cdef double penalty
     if criterion.invariance_statistic == InvarianceStatistic.RATIO:

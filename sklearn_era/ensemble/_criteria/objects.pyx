@@ -1,4 +1,4 @@
-"""The criteria as Python objects, for the splitters and for tests."""
+"""Define the criteria as Python objects, for the splitters and for tests."""
 
 from collections import namedtuple
 from enum import IntEnum
@@ -89,7 +89,7 @@ cdef class Criterion:
         self, left, right, *, double gain, impurities=None, era_sizes=None,
         double gradient_variance=1.0, groups=None,
     ):
-        """Return a split's rank; None if it is not admissible or not valid. For tests.
+        """Return a split's rank (for tests); None for an inadmissible or invalid split.
 
         `left` and `right` have a row for each era: sum of gradients, sum of hessians,
         number of rows; `gain` is the pooled gain. `impurities` has the impurity of each

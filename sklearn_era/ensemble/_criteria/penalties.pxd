@@ -9,7 +9,7 @@ cdef inline double penalty_of_feature(
     const double * penalties,   # (n_features,); NULL: all 0
     int feature_idx, double unit
 ) noexcept nogil:
-    """Return a feature's penalty, its share of `unit`; a share of 0 gives 0 always."""
+    """Return a feature's entry in `penalties` times `unit`; 0 if the entry is 0."""
     if penalties == NULL or penalties[feature_idx] == 0.0:
         return 0.0
     return penalties[feature_idx] * unit
@@ -35,8 +35,8 @@ cdef inline criterion_struct criterion_of_unit(
 ) noexcept nogil:
     """Return the criterion whose largest key in the node is the unit of penalties.
 
-    Keys of INVARIANT and TIME_ROBUST may be negative; their units are the gain and the
-    decrease of impurity.
+    Keys of INVARIANT and TIME_ROBUST may be negative. So the units are the gain for
+    INVARIANT, and the decrease of impurity for TIME_ROBUST.
     """
     cdef criterion_struct of_unit
     if criterion.name == INVARIANT:

@@ -15,8 +15,9 @@ cdef inline bint rank_blend(
     const criterion_struct * criterion, const eras_struct * eras,
     const double * sums, split_rank * rank,
 ) noexcept nogil:
-    """Set the key to the sum of the parts' weighted keys; return whether the split is
-    valid. `min_direction_agreement` still excludes splits if DIRECTIONAL is a part.
+    """Set a split's key to the sum of the weighted keys of a blend's parts; return
+    whether the split is valid. `min_direction_agreement` still excludes splits if
+    DIRECTIONAL is a part.
     """
     cdef:
         split_rank part
@@ -49,7 +50,7 @@ cdef inline bint rank_split(
     double gain,        # pooled
     split_rank * rank,  # OUT, complete if the result is True
 ) noexcept nogil:
-    """Set the rank of a split; return False if it is not admissible or not valid."""
+    """Set a split's rank; return False if the split is not admissible or not valid."""
     cdef bint is_valid
     if sums[0] < criterion.min_covered_eras or not suffices(criterion, gain):
         return False
@@ -103,7 +104,9 @@ cdef inline criterion_struct directions_alone(
 cdef inline bint keeps_directions_alone(
     const criterion_struct * criterion
 ) noexcept nogil:
-    """Return whether only directions are summed, by eras with a row on each side."""
+    """Return whether the sums over eras are of directions only, and an era counts if it
+    has a row on each side.
+    """
     return (
         criterion.n_statistics == 1
         and criterion.statistics[0] == DIRECTIONS

@@ -19,7 +19,9 @@ cdef inline void add_eras(
     lane_eras * lanes,       # IN; OUT: the facts of its eras
     double * sums,           # IN and OUT, (n_fields, n_lanes)
 ) noexcept nogil:
-    """Add the eras of `lanes` to the sums of all splits, one split in each lane."""
+    """Add the eras of `lanes` to the sums of all splits. Each split has a lane, which
+    is a place in vectors.
+    """
     cdef:
         int field = 1
         era_sums all_rows
@@ -108,7 +110,9 @@ cdef inline void merge_sums(
 cdef inline bint counts_uncovered_eras(
     const criterion_struct * criterion
 ) noexcept nogil:
-    """Return whether an era that a split does not cover may change the split's sums."""
+    """Return whether an era that lacks `min_samples` rows on one side of a split may
+    change the split's sums.
+    """
     cdef int i
     for i in range(criterion.n_statistics):
         if counts_uncovered(<statistic> criterion.statistics[i]):
@@ -130,7 +134,7 @@ cdef inline void take_lane(
     const double * sums,      # (n_fields, n_lanes)
     Py_ssize_t n_lanes, Py_ssize_t lane, double * of_split,  # OUT, (n_fields,)
 ) noexcept nogil:
-    """Copy the sums of one lane's split to `of_split`."""
+    """Copy the sums of the split in one lane (place in vectors) to `of_split`."""
     cdef int i
     for i in range(criterion.n_fields):
         of_split[i] = sums[i * n_lanes + lane]

@@ -76,7 +76,7 @@ cdef inline void add_impurity(
     double * sums,       # IN and OUT
     Py_ssize_t stride,
 ) noexcept nogil:
-    """Add an era's impurity after the split, and its decrease. Branch-free."""
+    """Add an era's impurity after a split, and the decrease, to `sums`. Branch-free."""
     cdef:
         double after = impurity_after(era, decrease)
         double share = era.share * decrease
@@ -128,13 +128,14 @@ cdef inline bint rank_time_robust(
     const criterion_struct * criterion, const eras_struct * eras,
     const double * sums, split_rank * rank,
 ) noexcept nogil:
-    """Set the key to -max_j L_j, -mean_j L_j or -B_alpha(L_j); return whether the split
-    is valid. Moneda (2021), equations 5.1 and 5.2.
+    """Set a split's key to -max_j L_j, -mean_j L_j or -B_alpha(L_j); return whether the
+    split is valid. Moneda (2021), equations 5.1 and 5.2.
 
-    A split is valid if its gain is finite and ID > `min_impurity_decrease`. Equation
-    5.4 defines the decrease ID = agg_j (n_j / N_j) (L_before,j - L_j), which is also
-    the split's priority. An era that is not informative counts only in the mean over
-    eras, with its impurity before the split.
+    L_j is the impurity of era j after the split. A split is valid if its gain is finite
+    and ID > `min_impurity_decrease`. Equation 5.4 defines the decrease ID = agg_j (n_j
+    / N_j) (L_before,j - L_j), with n_j of the era's N_j training rows in the node; ID
+    is also the split's priority. An era that is not informative (see `is_informative`)
+    counts only in the mean over eras, with its impurity before the split.
     """
     # The number of informative eras, or their weights, of which the largest is 1.
     cdef double n_informative = sums[N_INFORMATIVE]

@@ -23,6 +23,8 @@ cdef inline double mean_less_deviation(
 cdef inline bint rank_vrex(
     const criterion_struct * criterion, const double * moments, split_rank * rank
 ) noexcept nogil:
-    """Set the key to mean_j gain_j - lambda std_j gain_j; return whether it is > 0."""
+    """Set a split's key to mean_j gain_j - lambda std_j gain_j, where lambda is the
+    criterion's `vrex_penalty`; return whether the key is above 0.
+    """
     rank.primary = mean_less_deviation(moments, criterion.vrex_penalty)
     return rank.primary > 0.0

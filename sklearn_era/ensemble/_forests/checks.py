@@ -27,8 +27,8 @@ def describe_draws(
     forest: BaseEstimator, X_binned: NDArray[Any], y: Array,
     era_columns: list[EncodedEras],
 ) -> str:  # fmt: skip
-    """Return a digest of the rows, in their order, and of everything that determines
-    draws of them, except the seed.
+    """Return a digest of the rows, in their order, and of everything except the seed
+    that determines which rows trees draw.
     """
     parameters = (forest.bootstrap, forest.max_samples, forest.random_segments)
     digest = hashlib.sha256(repr((X_binned.shape, parameters)).encode())
@@ -39,7 +39,8 @@ def describe_draws(
 
 def check_warm_start(forest: BaseEstimator) -> PreviousFit | None:
     """Return facts about the fit that a warm start continues; None if there is none.
-    Raise ValueError if `n_estimators` is less than the number of trees; warn if equal.
+    Raise ValueError if `n_estimators` is less than the number of trees; warn if the two
+    are equal.
     """
     if not (forest.warm_start and hasattr(forest, "_predictors")):
         return None
@@ -88,7 +89,9 @@ def check_forest_eras(
 def what_trees_draw(
     forest: BaseEstimator, n_samples: int, era_columns: list[EncodedEras]
 ) -> tuple[str, list[int]]:
-    """Return the name of the units that trees draw, and their number per era column."""
+    """Return the name of the units that trees draw, and a list with the number of units
+    for each entry of `era_columns`, or for all rows.
+    """
     unit, end, counts = "era", "", [eras.counts for eras in era_columns]
     if forest.random_segments is not None:
         unit, end = "segment", " of trees with two segments"

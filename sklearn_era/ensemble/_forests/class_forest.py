@@ -54,7 +54,9 @@ def tree_of_values(tree: TreePredictor, values: NDArray[np.float64]) -> TreePred
 
 
 def fill_regressor(regressor: BaseEstimator, forest: Any, index: int) -> Any:
-    """Fill a regressor with a fitted forest and the trees of one class; return it."""
+    """Give a regressor the fitted attributes of a forest, with the trees of one class
+    only; return the regressor.
+    """
     for name, value in vars(forest).items():
         if name not in _OF_CLASSES and name not in forest.get_params(deep=False):
             setattr(regressor, name, value)

@@ -1,4 +1,4 @@
-"""One iteration of a forest's fit: draw rows, and grow a tree for each output."""
+"""Run an iteration of a forest's fit: draw rows, and grow a tree for each output."""
 
 from functools import partial
 from typing import NamedTuple

@@ -73,7 +73,9 @@ class OutOfBagMixin(gradient_boosting.BaseHistGradientBoosting):
     def _predict_left_out(
         self, training: Any, iteration: int
     ) -> tuple[NDArray[np.bool_], Array]:
-        """Return a mask of rows not drawn in an iteration, and their predictions."""
+        """Return a mask of the rows that an iteration did not draw, and predictions of
+        these rows.
+        """
         _, drawn = self._draw(training, iteration)
         is_left_out = np.ones(training.X_binned.shape[0], dtype=bool)
         is_left_out[drawn.rows] = False
@@ -88,8 +90,8 @@ class OutOfBagMixin(gradient_boosting.BaseHistGradientBoosting):
     def _out_of_bag_classes(
         self, training: Any, means: Array, is_known: NDArray[np.bool_]
     ) -> tuple[NDArray[Any], NDArray[Any]]:
-        """Return the true and the predicted class of each row; the latter means nothing
-        unless `is_known`. Set `oob_decision_function_`.
+        """Return the true class and the predicted class of each row. The prediction has
+        no meaning in rows where `is_known` is False. Set `oob_decision_function_`.
         """
         probabilities = np.full((means.shape[0], self.classes_.size), np.nan)
         probabilities[is_known] = self._probabilities(means[is_known])

@@ -100,7 +100,7 @@ def grow_tree(
 
 
 class FeatureDraw(NamedTuple):
-    """Draws features for a node, and more until one of them can split the node."""
+    """Draws features for a node, and more until a drawn feature can split the node."""
 
     X_binned: NDArray[np.uint8]
     hessians: NDArray[np.float32]

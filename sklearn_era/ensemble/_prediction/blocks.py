@@ -38,7 +38,7 @@ class BlockPredictionMixin(gradient_boosting.BaseHistGradientBoosting):
     _preprocessor: Any
 
     def _raw_predict(self, X: Any, n_threads: int | None = None) -> NDArray[Any]:
-        """Return raw predictions, (n_rows, n_outputs); during a fit, X holds bins."""
+        """Return raw predictions of shape (n_rows, n_outputs). In a fit, X has bins."""
         check_is_fitted(self)
         if getattr(self, "_in_fit", False):
             return super()._raw_predict(X, n_threads)

@@ -48,7 +48,7 @@ cdef struct tree_limits:
 cdef inline bint is_valid_split(
     const node_struct * node, uint32_t node_idx, const tree_limits * limits
 ) noexcept nogil:
-    """Return whether a split's children come after it, and its indices are valid."""
+    """Return whether a split's indices are valid, and children come after the split."""
     return (
         node_idx < node.left < limits.n_nodes
         and node_idx < node.right < limits.n_nodes
@@ -136,7 +136,9 @@ cdef class PackedTrees:
 
 
 cdef inline int place(uint64_t leaves) noexcept nogil:
-    """Return a number below 64 for the lowest set bit, by a de Bruijn sequence."""
+    """Return a number below 64 that stands for the lowest set bit of `leaves`. A de
+    Bruijn sequence gives each bit another number.
+    """
     return <int> (((leaves & -leaves) * <uint64_t> 0x03F79D71B4CB0A89) >> 58)
 
 

@@ -170,7 +170,7 @@ cdef class PackedTrees:
         return 0
 
     cdef void list_columns(self, char * is_read) noexcept:
-        """List the columns of X to read: those of splits, or all if a tree is large."""
+        """List columns of X to read: columns of splits, or all if any tree is large."""
         cdef:
             Py_ssize_t i
             int column
@@ -182,7 +182,9 @@ cdef class PackedTrees:
                 self.n_columns += 1
 
     cdef int pack_paths(self) except -1:
-        """Set the edges of all trees; raise ValueError if an index is out of bounds."""
+        """Set the edges of all trees, which lead from a split to one of its children;
+        raise ValueError if an index is out of bounds.
+        """
         cdef:
             Py_ssize_t i
             edge_struct * edges

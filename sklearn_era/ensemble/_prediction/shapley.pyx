@@ -62,7 +62,7 @@ def add_shapley_values(
     known_cat_bitsets, f_idx_map, const Py_ssize_t[::1] columns,
     double[:, :, ::1] values, int n_threads,
 ):
-    """Add trees' Shapley values to `values`; return outputs' means, weighted by covers.
+    """Add Shapley values to `values`; return each output's mean over training rows.
 
     `X` and `background` are transposed, of shape (n_features, n_rows); if `background`
     has no rows, values are path-dependent. `values` has the shape (n_outputs,
@@ -215,14 +215,14 @@ cdef void add_tile(
 
 
 cdef inline double * rows_of(int level, int n_points, double * levels) noexcept nogil:
-    """Return the address of a level: mask of passing rows, then products, then sums."""
+    """Return where a level begins: mask of passing rows, then products, then sums."""
     return levels + level * (2 * n_points + 1) * TILE_ROWS
 
 
 cdef inline void open_edge(
     const edge_struct * edge, int n_points, const double * table, double * levels
 ) noexcept nogil:
-    """Set an edge's products, by point and row, to its factors times those above it."""
+    """Set an edge's products, by point and row: factors times the products above it."""
     cdef:
         double * o = rows_of(edge.level, n_points, levels)
         const double * o_before = rows_of(edge.previous, n_points, levels)
@@ -379,7 +379,7 @@ cdef bint value_set(
     Work work, uint64_t fails, int n_features, const set_struct * sets,
     Py_ssize_t n_sets, double * values,
 ) noexcept nogil:
-    """Set the values of rows that fail the set `fails`; return False if all are 0."""
+    """Set the values of rows that fail the features `fails`; return False if all 0."""
     cdef:
         double total = 0.0       # that each of the failed features takes away
         double share

@@ -307,7 +307,7 @@ cdef inline void add_large_tree(
 cdef inline uint32_t child_of(
     const tree_struct * tree, uint32_t at, const double * row, bint is_plain,
 ) noexcept nogil:
-    """Return the child of node `at` that a row goes to, or `at` if it is a leaf."""
+    """Return the child of node `at` that a row goes to; `at` if the node is a leaf."""
     cdef:
         const packed_node * node = &tree.nodes[at]
         uint32_t feature = node.feature & (MISSING_LEFT - 1)

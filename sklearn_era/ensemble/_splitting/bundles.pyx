@@ -63,8 +63,8 @@ def n_numeric_splits(n_codes, has_missing):
 def masks_of_splits(n_codes, has_missing):
     """Return the masks of a bundle, as an array of shape (n_cells, n_lanes).
 
-    The first lanes are for the splits, in the order of `set_orders`, the next one for
-    all rows. A mask is -1 if a combination of codes goes to the left, else 0.
+    The first lanes are for the splits, in the order of `set_orders`, and the next lane
+    is for all rows. A mask is -1 if a combination of codes goes to the left, else 0.
     """
     n_cells = math.prod(n_codes)
     columns = []

@@ -56,8 +56,9 @@ cdef inline int choose_split(
 cdef inline bint wants_to_look_at_rows(
     CandidateSplits splits, const criterion_struct * criterion, int n_rows, int n_listed
 ) noexcept nogil:
-    """Return whether to look at the rows, to prune splits that too few eras can cover.
-    Looking does not pay if eras have so many rows that they span most splits.
+    """Return whether to look at the rows, to prune splits with rows of too few eras on
+    both sides. Looking does not pay if eras have so many rows that they span most
+    splits.
     """
     return (
         splits.is_alone
@@ -185,7 +186,9 @@ cdef inline feature_split best_by_eras(
 cdef inline bint covers_too_few(
     CandidateSplits splits, const criterion_struct * criterion, thread_team team
 ) noexcept nogil:
-    """Return whether all listed splits (of enough gain) cover too few eras."""
+    """Return whether all listed splits (of enough gain) have too few eras with the
+    least number of rows on both sides.
+    """
     cdef criterion_struct covering = gain_alone(criterion, criterion.min_covered_eras)
     return not rank_splits(splits, &covering, team).found
 
@@ -193,7 +196,7 @@ cdef inline bint covers_too_few(
 cdef inline void compare_splits(
     CandidateSplits splits, const criterion_struct * criterion, thread_team team
 ) noexcept nogil:
-    """List the splits of enough gain, and sum up the eras for each."""
+    """List the splits of enough gain, and sum up the eras for each listed split."""
     cdef:
         bint prunes = (
             splits.is_alone and splits.tree.penalties == NULL
@@ -248,8 +251,8 @@ cdef inline void call_python(
 cdef inline void compare_columns(
     CandidateSplits splits, const criterion_struct * criterion, thread_team team
 ) noexcept nogil:
-    """Sum up the eras for the listed columns' splits; the key of the best split in the
-    first columns prunes splits of the others.
+    """Sum up the eras for the splits of listed columns; a column is splits that share a
+    pass over rows. The best key in the first columns prunes splits of later columns.
     """
     cdef:
         feature_split best

@@ -69,8 +69,8 @@ cdef fix_point(
 ):
     """Set `scale` and `unit` so that the largest value is an integer of `n_bits` bits.
 
-    Flag in `summed` values that are not finite, or of which more than `share` have
-    fewer than `least_bits` bits.
+    Set `are_finite` to False if a value is not finite, and `has_low_words` to True if
+    more than the given `share` of values have fewer than `least_bits` bits.
     """
     cdef:
         double limit

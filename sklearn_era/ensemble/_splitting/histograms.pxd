@@ -35,7 +35,7 @@ cdef inline child_sums describe_child(
     EraRows rows,           # of the child
     bint is_alone,
 ) noexcept nogil:
-    """Choose the format of a child's or root's sums; return format and addresses."""
+    """Choose the format of sums of a child or the root; return format and addresses."""
     cdef child_sums sums
     if child.by_era != NULL:
         rows.list_eras(True, NULL)
@@ -104,7 +104,9 @@ cdef inline void fill_by_era(
     FeatureBundles bundles,     # all with masks
     const lane_functions * functions, thread_team team,
 ) noexcept nogil:
-    """Sum up a node by era and split, and by bin; subtract these sums from `parent`."""
+    """Sum up a node's rows by era and split, and by bin; subtract the sums from the
+    sums of `parent`.
+    """
     cdef:
         const summed_values * values = &rows.of_gradients
         packed_rows packed = rows.packed(values, False)
@@ -171,7 +173,7 @@ cdef inline void pool_eras(
 cdef inline void subtract(
     const child_sums * child, const bundle_struct * bundles, int n_bundles
 ) noexcept nogil:
-    """Subtract a child's sums from its parent's, for the bins of some bundles."""
+    """Subtract a child's sums from its parent's sums, for the bins of some bundles."""
     cdef:
         Py_ssize_t n = child.n_bins
         long long one = 1

@@ -16,8 +16,8 @@ cdef inline void set_bounds(
     const tree_data * tree, const grown_node * node,
     grown_node * left, grown_node * right,  # OUT
 ) noexcept:
-    """If a monotonic constraint orders two children, bound the values below them by the
-    mean of the children's values.
+    """If a monotonic constraint orders two children, bound the values of nodes below
+    the children by the mean of the children's values.
     """
     cdef:
         signed char order = tree.monotonic_cst[node.choice.split.feature_idx]

@@ -1,4 +1,4 @@
-"""The features that the nodes of a tree may use."""
+"""Choose the features that the nodes of a tree may use."""
 
 import numpy as np
 

@@ -86,8 +86,9 @@ cdef inline int take_next(
     int n,               # of these
     int most, bint are_deferred,
 ) noexcept nogil:
-    """Append to `numbers` the nodes next in the queue, up to `most`: nodes still to be
-    compared by eras if `are_deferred`, else nodes to be split. Return the new length.
+    """Append the next nodes of the queue to `numbers`, which has at most `most` nodes:
+    nodes still to be compared by eras if `are_deferred`, else nodes to be split. Return
+    the new length of `numbers`.
     """
     cdef int best, number, i
     while n < most:

@@ -101,7 +101,7 @@ cdef inline bint start_node(
 cdef inline void describe_sums(
     NodeSearch search, NodeHistograms histograms
 ) noexcept nogil:
-    """Point a search to the sums of its node, which `histograms` holds."""
+    """Set the addresses of the sums of a search's node, which `histograms` holds."""
     search.node.bins = histograms.sums
     search.node.n_bins = histograms.n_bins
     search.node.count_bits = histograms.count_bits

@@ -21,7 +21,7 @@ cdef enum:
 
 
 cdef inline int give_back(HistogramStore store, int * slot) except -1:
-    """Return the memory of a slot to its store, and set the slot to -1 (none)."""
+    """Return the memory of number `slot` to its store, and set `slot` to -1 (none)."""
     if slot[0] >= 0:
         store.free.append(store.slots[slot[0]])
         slot[0] = -1
@@ -105,7 +105,7 @@ cdef inline void add_sums(
     SplitterState self, NodeSearch search, NodeHistograms histograms,
     NodeHistograms parent, thread_team team,
 ) noexcept nogil:
-    """Sum up a node's rows; subtract the sums from those of `parent` (perhaps None)."""
+    """Sum up a node's rows; subtract the sums from `parent`, unless this is None."""
     if histograms.by_era != NULL:
         fill_by_era(
             histograms, parent, &search.child, search.rows, self.bundles,
@@ -117,7 +117,8 @@ cdef inline void add_sums(
 
 cdef inline bint keeps_eras(SplitterState self) noexcept:
     """Return whether nodes keep sums by era: if a criterion compares the eras of all
-    splits, by gradients without low words, and all bundles have masks (few bins).
+    splits, by gradients without low words, and if all features have few bins, so that
+    all bundles have masks.
     """
     return (
         self.criterion.name != GAIN
@@ -129,7 +130,7 @@ cdef inline bint keeps_eras(SplitterState self) noexcept:
 
 
 cdef inline NodeHistograms histograms_of(SplitterState self, grown_node * node):
-    """Return a node's pooled histograms, summed up from its rows unless stored."""
+    """Return a node's sums by bin over all eras: stored ones, or sums of its rows."""
     cdef NodeHistograms histograms
     if node.slot < 0:
         # Without sums by era, which would list its eras anew.

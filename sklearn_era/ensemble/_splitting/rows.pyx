@@ -158,7 +158,9 @@ cdef class EraRows:
         self, bint lists_all,
         const double * min_samples,  # (n_eras,), on both sides to cover an era; or NULL
     ) noexcept nogil:
-        """List eras as blocks: all if `lists_all`, else eras that a split can cover."""
+        """List eras as blocks (ranges of rows): all eras if `lists_all`, else eras with
+        enough rows for both sides of a split.
+        """
         cdef int start = 0, n_seen = 0, era, stop
         cdef bint is_coverable
         self.n_listed = self.n_coverable = self.n_blocks = self.n_chunks = 0
@@ -224,7 +226,8 @@ cdef class EraRows:
         """Pack each row's term of the contrast G n_L - G_L n of a split in an era.
 
         G is the sum of gradients of the era's n rows, G_L of its n_L rows on the left.
-        Rounding can turn a tie into a contrast up to REL_TOL G n_L n_R / n < G n / 4.
+        A contrast of 0 is a tie, which rounding can turn into a contrast of up to
+        REL_TOL G n_L n_R / n, or up to REL_TOL G n / 4, as n_L n_R is at most n^2 / 4.
         """
         cdef:
             const unsigned int * rows = self.sample_indices

@@ -80,7 +80,9 @@ cdef inline void search_part(
     int step,               # to this thread's next one
     bint are_children, bint sums_up,
 ) noexcept nogil:
-    """Search each `step`-th node, or its children; first sum these up if `sums_up`."""
+    """Search each `step`-th node or, if `are_children`, its children. If `sums_up`, sum
+    up the children first.
+    """
     if n <= 0:
         return
     if n_before == 0:

@@ -1,4 +1,4 @@
-"""The best split of a node by a criterion that compares eras, or by the gain.
+"""Find the best split of a node, by a criterion that compares eras or by the gain.
 
 `EraTreeGrower` passes one node after another, or the children of several at once;
 `EraSplitter.find_split` is the pipeline:
@@ -90,7 +90,8 @@ cdef class EraSplitter(SplitterState):
         self, HistogramStore store, grown_node * node, grown_node * sibling
     ):
         """Return a node's sums over all processes; None if there is no memory. In the
-        same exchange, count the eras that splits of the node and its sibling can cover.
+        same exchange, count the eras that have enough rows for both sides of a split,
+        in the node and in its sibling.
         """
         cdef NodeHistograms own, of_all
         own = histograms_of(self, node)

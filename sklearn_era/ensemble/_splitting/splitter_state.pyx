@@ -1,4 +1,4 @@
-"""State that the searches of a fit share, and the state of each search."""
+"""Define the state that all searches of a fit share, and the state of each search."""
 
 import os
 from functools import partial
@@ -41,8 +41,8 @@ cdef class SplitterState:
     `start_tree` puts the rows in the order of eras. All trees use the same memory.
 
     Parameters are the parameters of `EraRows`, the criterion, and `store_budget`, the
-    bytes for nodes' histograms. `penalties` are in the order of the tree's columns,
-    None for zeros; a feature whose penalty is 1 or more is excluded.
+    number of bytes for nodes' histograms. `penalties` are in the order of the tree's
+    columns; None means zeros. A feature whose penalty is 1 or more is excluded.
     """
 
     def __init__(
@@ -127,7 +127,7 @@ cdef class SplitterState:
         return features[np.asarray(self.penalties)[features] < 1.0]
 
     def bundle_features(self, tree, features):
-        """Bundle a tree's features, once per fit if it uses all; set up searches."""
+        """Bundle a tree's features, once per fit if trees use all; set up searches."""
         cdef NodeSearch search = self.search
         all_of_fit = self.usable_features(np.arange(self.tree.n_features))
         are_all = features.size == all_of_fit.size

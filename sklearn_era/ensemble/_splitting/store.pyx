@@ -1,4 +1,4 @@
-"""Memory for the sums of nodes until the nodes are split: 16 or 24 bytes per bin.
+"""Keep the sums of nodes in memory until the nodes are split, 16 or 24 bytes per bin.
 
 The memory also holds the sums by era on splits' left sides, if all bundles of features
 have masks and eras have many rows.
@@ -112,8 +112,8 @@ cdef class NodeHistograms:
         planes -= other.planes()
 
     def sum_over_processes(self, exchange, is_active, NodeHistograms merged, *counts):
-        """Set the active bins of `merged` to the sums over all processes; return the
-        sums of `counts`. Raise ValueError if a sum is out of bounds.
+        """Set the bins of `merged` in the mask `is_active` to the sums over processes;
+        return the sums of `counts`. Raise ValueError if a sum is out of bounds.
         """
         own = self.planes()[:, is_active].ravel()
         of_all = exchange.sum(np.append(own, counts).astype(np.float64))

@@ -1,4 +1,4 @@
-"""Trees whose nodes of a level share one split: symmetric, or oblivious, trees.
+"""Grow symmetric (oblivious) trees, in which all nodes of a level share one split.
 
 With G and H the sums of gradients and hessians of a node's rows on either side, the
 split of a level maximises the gain of all its nodes,
@@ -46,8 +46,8 @@ cdef struct scratch:
 
 
 cdef class SymmetricGrower:
-    """Grows a tree whose nodes of a level share a split. Takes the arguments of
-    scikit-learn's grower, and ignores arguments that do not apply to such trees.
+    """Grows a tree in which all nodes of a level share a split. Takes the arguments of
+    scikit-learn's grower, and ignores arguments that do not apply to these trees.
     """
 
     cdef:

@@ -149,8 +149,8 @@ cdef class EraTreeGrower(GrownTree):
         return 0
 
     cdef int split_nodes(self) except -1:
-        """Split the first node of the queue and, for other threads, nodes likely to be
-        next. Search the children of all; these join the queue at their parents' turn.
+        """Split the first node of the queue and, for other threads, likely next nodes.
+        Search all children; they join the queue when their parent is taken out of it.
         """
         cdef:
             double tic
@@ -201,7 +201,7 @@ cdef class EraTreeGrower(GrownTree):
         return 0
 
     cdef bint looks_ahead(self) noexcept:
-        """Return whether threads search several nodes at once, before their turn."""
+        """Return whether threads search several nodes at once, ahead of the queue."""
         return self.splitter.is_alone and self.n_threads > 1 and not (
             self.is_of_forest or self.features.are_drawn or self.splitter.is_in_python
         )
@@ -311,7 +311,7 @@ cdef class EraTreeGrower(GrownTree):
         return 0
 
     cdef int add(self, int number) except -1:
-        """Put a searched node in the queue if it has a split; else make it a leaf."""
+        """Put a node in the queue if its search found a split; else make it a leaf."""
         self.splitter.count_search(&self.nodes[number])
         if self.nodes[number].choice.is_deferred and not self.splitter.defers:
             self.splitter.find_split(&self.nodes[number], NULL)  # searched ahead

@@ -24,7 +24,9 @@ cdef inline void visit_columns(
     int first,        # among the listed columns
     int stop, double min_key, thread_team team,
 ) noexcept nogil:
-    """Add the node's eras, chunk by chunk, to the sums of splits of listed columns."""
+    """Add the node's eras, one chunk of rows after another, to the sums over eras of
+    the splits in listed columns.
+    """
     cdef:
         const node_struct * node = splits.node
         era_visit visit

@@ -20,7 +20,7 @@ from ..._criteria.split_sums cimport add_absent_eras, take_lane
 cdef inline void find_gains(
     CandidateSplits splits, thread_team team
 ) noexcept nogil:
-    """Set the largest gain of each active feature, by all threads of a team."""
+    """Set the largest gain of each feature that the node may use, by all threads."""
     cdef int i
     for i in range(
         first_of(team, splits.n_features), stop_of(team, splits.n_features)

@@ -51,7 +51,7 @@ cdef inline void list_splits(
     bint prunes,          # by the key
     thread_team team,
 ) noexcept nogil:
-    """List the splits of enough gain, and set their sums over eras to 0."""
+    """List splits of enough gain (see `suffices`); set their sums over eras to 0."""
     cdef:
         lane_column * column
         int n = 0, i, j
@@ -88,8 +88,8 @@ cdef inline void list_splits(
 cdef inline void take_listed(
     CandidateSplits splits, const feature_bins * feature
 ) noexcept nogil:
-    """Raise the largest gain of each column of a listed feature to that of the feature.
-    If the column is a bundle's, also set its number of splits and its sums by era.
+    """Raise the largest gain of a listed feature's columns to the largest gain of the
+    feature. If a column is a bundle's, also set its number of splits and sums by era.
     """
     cdef:
         const node_struct * node = splits.node
@@ -178,7 +178,9 @@ cdef inline void list_order(
     const int * n_covering,   # eras that may cover each split; NULL: not counted
     const feature_bins * feature, const split_order * order,
 ) noexcept nogil:
-    """Give a lane to each listed split of an order, and a group to each code."""
+    """Give a lane (a place in vectors) to each listed split of an order of bins, and a
+    group (see `group_codes`) to each code.
+    """
     cdef:
         lane_column * column = &splits.columns[order.column]
         # As `suffices`, with one comparison a split, which the loop below waits for.
@@ -208,9 +210,10 @@ cdef inline void count_covering_eras(
     const X_BINNED_DTYPE_C * codes,  # (n_samples, COLUMNS), of some features
     int * changes,                   # OUT, (COLUMNS, MAX_BINS)
 ) noexcept nogil:
-    """Set `changes` to how many more eras may cover each split than the split before.
+    """Set `changes` to how many more eras have rows on both sides of each split than on
+    both sides of the split before.
 
-    An era covers the splits between its lowest and its highest code.
+    An era has rows on both sides of the splits between its lowest and highest code.
     """
     cdef:
         X_BINNED_DTYPE_C[COLUMNS] lowest, highest
@@ -293,8 +296,8 @@ cdef inline void prune_column(
     int n_left,             # eras not yet added
     double min_key, lane_column * column,  # IN and OUT
 ) noexcept nogil:
-    """Drop the splits that can no longer reach `min_key` or cover enough eras. Keep all
-    if these are fewer than a quarter, or if the column is a bundle and one can win.
+    """Drop a column's splits for which `can_reach` is False. But drop none if fewer
+    than a quarter would go, or if the column is a bundle's and any split can win.
     """
     cdef:
         double * sums = sums_of_column(splits, column)

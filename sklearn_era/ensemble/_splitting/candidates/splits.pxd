@@ -47,7 +47,9 @@ cdef struct feature_bins:
 
 
 cdef inline int lanes_for(int n_splits) noexcept nogil:
-    """Return how many lanes, in whole registers, hold the splits and all rows."""
+    """Return how many lanes (places in vectors), in whole registers, hold one split
+    each and, in one more lane, the sums of all rows.
+    """
     return (n_splits // LANES + 1) * LANES
 
 

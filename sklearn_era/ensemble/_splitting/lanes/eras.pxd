@@ -115,7 +115,7 @@ cdef inline void sum_left_sides(
     const row_block * block,
     long long * left,          # OUT, (n_lanes,)
 ) noexcept nogil:
-    """Sum up one word of each row in a block, on the left side of each split."""
+    """Sum up one word (packed values) of a block's rows on the left of each split."""
     cdef:
         const unsigned int * rows = packed.indices
         const long long * own = words + block.first_word - block.start
@@ -165,8 +165,8 @@ cdef inline bint add_directions(
     long long * cells,         # scratch
     double * sums,             # IN and OUT, (2, n_lanes)
 ) noexcept nogil:
-    """Add an era's directions to `sums`, unless one may be wrong by rounding: then
-    return False.
+    """Add an era's direction for each split to `sums`, and return True. If a direction
+    may be wrong by rounding, add nothing, and return False.
     """
     cdef:
         const unsigned int * rows = visit.packed.indices
@@ -203,8 +203,9 @@ cdef inline bint add_masked_directions(
     const era_visit * visit, const lane_column * column, const row_block * blocks,
     int n_eras, double * sums,  # IN and OUT, (2, n_lanes)
 ) noexcept nogil:
-    """Add the directions of eras to each split, by masks of the codes that go left,
-    unless a direction may be wrong by rounding: then return False.
+    """Add the directions of eras for each split to `sums`, by masks of the codes that
+    go left, and return True. If a direction may be wrong by rounding, add nothing, and
+    return False.
     """
     cdef:
         long long[3 * MAX_SPLIT_LANES] totals

@@ -1,4 +1,4 @@
-"""Choose one of the instruction sets that the loops over lanes are compiled for.
+"""Choose one of the instruction sets that loops over vectors are compiled for.
 
 No operation is contracted or reordered, so results are the same, to the last bit.
 """

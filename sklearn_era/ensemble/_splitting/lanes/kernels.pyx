@@ -1,4 +1,4 @@
-"""Compute gains and compare eras, for many candidates at once, one in each lane.
+"""Compute gains and compare eras, for many splits at once, one in each vector lane.
 
 The module is compiled anew for each of the `instruction_sets`; all results agree.
 """

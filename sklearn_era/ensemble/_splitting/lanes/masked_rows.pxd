@@ -220,8 +220,8 @@ cdef inline void sum_cells(
     const row_block * block,
     long long * cells,      # OUT, (2 * n_cells,); the result is in the first half
 ) noexcept nogil:
-    """Sum up the rows of a block by combination of codes. Even and odd rows are apart,
-    so that neighbours with the same combination do not wait for each other.
+    """Sum up the rows of a block by combination of codes. Even and odd rows are summed
+    up apart, so that neighbours with one combination do not wait for each other.
     """
     cdef:
         const X_BINNED_DTYPE_C * codes = bundle.codes

@@ -1,4 +1,4 @@
-"""Subtrees of small nodes, by rows in sorted order.
+"""Grow the subtrees of small nodes, from rows in sorted order.
 
 - ``grower``: grows the subtree of a small node without Python;
 - ``node``: the rows of a small node, sorted by each feature, throughout its subtree;

@@ -54,7 +54,9 @@ cdef inline int find_eras(
     small_eras * eras, const criterion_struct * criterion, const small_rows * rows,
     const tree_data * tree, const tree_node * node,
 ) noexcept nogil:
-    """List the eras with rows in a node; return how many eras a split may cover."""
+    """List the eras with rows in a node; return how many of them have enough rows for
+    both sides of a split.
+    """
     cdef:
         present_era * era = NULL
         int n_coverable = 0, row, i
@@ -128,7 +130,7 @@ cdef inline bint sum_eras(
     double gain,                 # pooled
     double min_key, double * sums,  # OUT
 ) noexcept nogil:
-    """Sum up the eras for a split; return False once its key cannot reach `min_key`."""
+    """Sum up a split's eras; return False once the key cannot reach `min_key`."""
     cdef:
         bint counts_all = counts_uncovered_eras(criterion)
         int n_present = eras.n_present

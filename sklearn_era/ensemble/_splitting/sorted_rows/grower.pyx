@@ -148,7 +148,7 @@ cdef class SubtreeGrower:
         self.eras.of_node.impurities = self.eras.impurities
 
     def grow(self, root):
-        """Add a node of scikit-learn's grower, and all nodes below it, in its order."""
+        """Add a node of scikit-learn's grower, and all below, in the grower's order."""
         cdef:
             list waiting = [(root, -1, False)]
             tree_node node
@@ -250,7 +250,7 @@ cdef void start_small_node(SubtreeGrower self, tree_node * root) noexcept nogil:
 cdef void partition_node(
     SubtreeGrower self, const tree_node * node, feature_split * split
 ) noexcept nogil:
-    """Partition the rows of a node, and the keys of each feature, by a split."""
+    """Partition a node's rows, in their own and each feature's order, by a split."""
     cdef:
         const unsigned int * keys = self.columns[split.feature_idx].keys
         int n_rows = node.pooled.n_samples
@@ -309,8 +309,8 @@ cdef bint find_split(
 cdef bint find_share(
     SubtreeGrower self, feature_split * split, bint is_coverable
 ) noexcept nogil:
-    """Set `split` to the best split of enough gain or, if none has enough, to the split
-    of the largest gain; return whether there is a split.
+    """Set `split` to the best split by eras, of enough gain, or to the split of the
+    largest gain if none is admissible; return whether there is a split.
     """
     cdef:
         criterion_struct sharing

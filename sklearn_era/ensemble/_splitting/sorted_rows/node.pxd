@@ -50,7 +50,9 @@ cdef inline unsigned int * keys_of(
 
 
 cdef inline void gather_rows(small_rows * rows, const tree_data * tree) noexcept nogil:
-    """Copy the gradients and hessians of the rows in `samples`; sort all keys."""
+    """Copy the gradients and hessians of the rows in `samples`; sort the rows by each
+    feature. A feature's key of a row is the row's code and number.
+    """
     cdef:
         unsigned int sample
         int i
@@ -75,7 +77,7 @@ cdef inline void sort_rows(
     const unsigned int * samples,  # (n_rows,), rows of the column
     int n_rows, unsigned int * keys,  # OUT, (n_rows,)
 ) noexcept nogil:
-    """Set `keys` to the rows, stably sorted by their code in a column."""
+    """Set `keys` to the rows with their codes in a column, stably sorted by code."""
     cdef:
         int[MAX_BINS + 1] starts
         int code, i
@@ -93,7 +95,9 @@ cdef inline void sort_rows(
 cdef inline void partition_rows(
     small_rows * rows, unsigned int * keys, int n_rows  # or plain row numbers
 ) noexcept nogil:
-    """Move the left child's rows or keys to the front, stably, without a branch."""
+    """Move the rows in `keys` that go to the left child to the front, in their order
+    and without a branch.
+    """
     cdef:
         unsigned int key
         int n_left = 0, n_right = 0, is_left, i

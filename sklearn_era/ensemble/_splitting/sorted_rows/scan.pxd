@@ -76,7 +76,7 @@ cdef inline bint scan_order(
     int n_missing,               # missing values, which move first
     feature_split * best,        # IN and OUT
 ) noexcept nogil:
-    """Rank the split after each distinct code; return whether one replaced `best`."""
+    """Rank the split after each distinct code; return whether any replaced `best`."""
     cdef:
         const tree_data * tree = context.tree
         const pooled_node * node = &context.node.pooled
