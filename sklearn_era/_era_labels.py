@@ -90,7 +90,7 @@ def merged_categories(parts: Sequence[Labels]) -> Labels:
             heappush(ready, places[key])
         order.append(heappop(ready))
         sorter.done(listed[order[-1]])
-    return np.concatenate(parts)[order]
+    return _concatenate(parts)[order]
 
 
 def kind_of(label: object) -> str:
@@ -175,7 +175,19 @@ def join(known: Labels, new: Labels) -> Labels:
     known, new = np.asarray(known), np.asarray(new)
     if known.dtype.kind != new.dtype.kind and "M" in known.dtype.kind + new.dtype.kind:
         known, new = _as_dates(known), _as_dates(new)
-    return in_order_of(categories, np.concatenate([known, new]))
+    return in_order_of(categories, _concatenate([known, new]))
+
+
+def _concatenate(parts: Sequence[Labels]) -> Labels:
+    """Return labels one part after the other, as objects if integers, such as int64
+    beside uint64, would lose digits as floats.
+    """
+    joined = np.concatenate(parts)
+    if joined.dtype.kind == "f":
+        every = [*chain.from_iterable(map(as_objects, parts))]
+        if joined.tolist() != every:
+            return np.array(every, dtype=object)
+    return joined
 
 
 def _as_dates(labels: Labels) -> Labels:

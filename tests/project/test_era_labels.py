@@ -302,6 +302,18 @@ def test_categories_that_no_part_compares_come_part_by_part(folder):
         assert found.tolist() == [*"mabxc"]
 
 
+@pytest.mark.parametrize("new", [np.array([2**60 + 5], "u8"), np.array([1.5]), [3]])
+@pytest.mark.parametrize("known", [np.array([2**60 + 1, 2**60 + 3]), np.arange(2)])
+def test_joined_numbers_keep_their_digits(known, new, folder):
+    new = np.asarray(new)
+    for labels in (join(known, new), join(new, known)[[1, 2, 0]]):
+        assert labels.tolist() == [*known.tolist(), *new.tolist()]
+    model = booster(era_effects=Intercepts()).fit(X, Y, eras=labels[CODES % 3])
+    save_model(model, folder / "digits.era")
+    loaded, _ = load_model(folder / "digits.era")
+    assert loaded._era_labels.tolist() == sorted(labels.tolist())
+
+
 BY_CALENDAR = [splits, predictions, forecasts, averages, intervals, command_line]
 
 
