@@ -278,7 +278,7 @@ def _places_of_dates(dates: list[Any], n_known: int) -> list[Any]:
     if (zone := getattr(dates[0], "tzinfo", None)) is not None:
         walls = [key_of(date.astimezone(zone).replace(tzinfo=None)) for date in dates]
     # Every 6 hours by the clock are no even instants where clocks change.
-    spaced = [instants, walls, instants]
+    spaced: list[Any] = [instants, walls, instants]
     if len({b - a for a, b in pairwise(walls[:n_known])}) < 2:
         return spaced
     times = np.array([wall // 1000 for wall in walls], np.int64).view("M8[us]")
