@@ -132,8 +132,11 @@ def known_order(eras: EncodedEras, is_ordered: bool) -> Any:
 
 
 def keep_pair(model: BaseEstimator, eras: EncodedEras | None) -> None:
-    """Store in the model which of two columns of eras is time, for predictions."""
-    vars(model).pop("_pair", None)
+    """Store in the model which of two columns of eras is time, for predictions, and
+    forget the groups of an earlier fit.
+    """
+    for name in ("_pair", "_known_groups"):
+        vars(model).pop(name, None)
     if eras is not None and eras.pair is not None:
         model._pair = eras.pair
 

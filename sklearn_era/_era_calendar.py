@@ -3,6 +3,7 @@
 import datetime
 import re
 from collections.abc import Iterable
+from contextlib import suppress
 from itertools import pairwise, product
 from typing import Any
 
@@ -24,7 +25,13 @@ _UNEVEN = 0.15
 # Most steps of regular eras to the next one, on average, where some are left out.
 _MOST_STEPS = 2
 _DATE_SHAPE = re.compile("0(-0|-0-0|-?[QMW]0)")  # of text whose numbers are 0
-_ISO_DATE = re.compile(r"\d{4}-\d\d(-\d\d([ T]\d\d(:\d\d(:\d\d([.]\d+)?)?)?)?)?")
+ISO_DATE = re.compile(r"\d{4}-\d\d(-\d\d([ T]\d\d(:\d\d(:\d\d([.]\d+)?)?)?)?)?")
+# A date with a time of day, perhaps in a zone.
+_TIME = re.compile(
+    r"\d{4}[-/._]\d\d[-/._]\d\d"
+    r"[ T]\d\d(:\d\d(:\d\d([.]\d+)?)?)?(Z|[-+]\d\d:?\d\d)?"
+)
+_DASHES = str.maketrans("/._", "---")
 
 
 def _monday_of(year: int, week: int) -> datetime.date:
@@ -140,8 +147,12 @@ def _shape_of(texts: list[str]) -> str:
 
 
 def are_dates(texts: list[str]) -> bool:
-    """Return whether all texts are a year with a month, quarter, week or day."""
-    return _DATE_SHAPE.fullmatch(_shape_of(texts)) is not None
+    """Return whether all texts are a year with a month, quarter, week or day, or days
+    with a time of day.
+    """
+    shape = _shape_of(texts)
+    are_times = shape != "" and all(map(_TIME.fullmatch, texts))
+    return are_times or _DATE_SHAPE.fullmatch(shape) is not None
 
 
 def hold_dates(texts: list[str]) -> bool:
@@ -157,7 +168,7 @@ def dates_in(texts: Labels) -> Labels:
     """
     for text in np.unique(texts).tolist():
         try:
-            if not _ISO_DATE.fullmatch(text):
+            if not ISO_DATE.fullmatch(text):
                 raise ValueError
             np.datetime64(text)
         except ValueError:
@@ -178,6 +189,11 @@ def _readings_of_text(texts: list[str], n_known: int) -> dict[str, list[Any]]:
     if len(groups[0]) == 1 and shape:
         numbers = [int(number) for [number] in groups]
         return _readings_of_numbers(numbers, texts, n_known)
+    if shape and all(times := [_time_in(text) for text in known]):
+        times += [_time_in(text) for text in texts[n_known:]]
+        is_time = [time is not None for time in times]
+        _need_all(is_time, texts, n_known, "none of the dates that")
+        return {"dates": _places_of_dates(times, n_known)}
     if not _DATE_SHAPE.fullmatch(shape):
         return {}
     forms = {name: form for name, form in _FORMS.items() if form[0] in shape} or _FORMS
@@ -187,6 +203,15 @@ def _readings_of_text(texts: list[str], n_known: int) -> dict[str, list[Any]]:
     found = _readings_of_numbers(numbers, texts, n_known, forms)
     found.pop("numbers", None)
     return dict([*found.items()][:1])  # "2024-05" is a month
+
+
+def _time_in(text: str) -> datetime.datetime | None:
+    """Return a date with a time of day; None for other text."""
+    if _TIME.fullmatch(text):
+        with suppress(ValueError):  # of 25 o'clock
+            date = text[:10].translate(_DASHES)
+            return datetime.datetime.fromisoformat(date + text[10:])
+    return None
 
 
 def _readings_of_numbers(
@@ -245,20 +270,22 @@ def _dates_of(numbers: list[Any], form: Any) -> list[datetime.date]:
 
 
 def _places_of_dates(dates: list[Any], n_known: int) -> list[Any]:
-    """Return dates as a list of series of numbers. If the first `n_known` dates are
-    evenly spaced, the list has a single series, of instants; otherwise it has a series
-    of months, a series of working days and a series of instants. Working days are
-    counted on the weekdays that known dates have, and only if two known dates in a row
-    are adjacent working days.
+    """Return dates as a list of series of numbers, the last one a series of instants.
+    Series of months and of working days come before, unless the clocks of the first
+    `n_known` dates are evenly spaced. Working days are counted on the weekdays that
+    known dates have, and only if two known dates in a row are adjacent working days.
     """
     walls = instants = [key_of(date) for date in dates]
     if (zone := getattr(dates[0], "tzinfo", None)) is not None:
         walls = [key_of(date.astimezone(zone).replace(tzinfo=None)) for date in dates]
+    # Every 6 hours by the clock are no even instants where clocks change.
+    spaced: list[Any] = [instants, walls, instants]
     if len({b - a for a, b in pairwise(walls[:n_known])}) < 2:
-        return [instants]
+        return spaced
     times = np.array([wall // 1000 for wall in walls], np.int64).view("M8[us]")
     months, days = (times.astype(f"M8[{unit}]") for unit in "MD")
     is_workday = np.isin(np.arange(7), (days[:n_known].astype(np.int64) + 3) % 7)
     workdays = np.busday_count(days[0], days, weekmask=is_workday)
-    series = [months.astype(np.int64), workdays, instants]
-    return series if (np.diff(workdays[:n_known]) == 1).any() else series[::2]
+    if (np.diff(workdays[:n_known]) == 1).any():
+        spaced.insert(0, workdays)
+    return [months.astype(np.int64), *spaced]

@@ -7,7 +7,10 @@ characters. Labels of different *kinds* are never compared.
 
 import datetime
 import numbers
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
+from graphlib import CycleError, TopologicalSorter
+from heapq import heappop, heappush
+from itertools import chain, pairwise
 from typing import Any
 
 import numpy as np
@@ -56,7 +59,38 @@ def categories_of(eras: Any) -> Labels | None:
         return None
     if hasattr(dtype, "categories"):
         return np.asarray(dtype.categories)
-    return np.asarray(getattr(eras, "combine_chunks", lambda: eras)().dictionary)
+    chunks = getattr(eras, "chunks", [eras]) or [eras.combine_chunks()]
+    return merged_categories([np.asarray(chunk.dictionary) for chunk in chunks])
+
+
+def merged_categories(parts: Sequence[Labels]) -> Labels:
+    """Return the categories of all parts, in the order of each part; those that no part
+    compares are in the order of the parts. Raise ValueError if parts contradict.
+    """
+    keys = list(dict.fromkeys(tuple(keys_of(part)) for part in parts))
+    if len(keys) == 1:
+        return parts[0]
+    listed = [*chain.from_iterable(map(keys_of, parts))]
+    places = {key: i for i, key in reversed([*enumerate(listed)])}
+    sorter = TopologicalSorter(dict.fromkeys(places, ()))
+    for earlier, later in chain.from_iterable(map(pairwise, keys)):
+        sorter.add(later, earlier)
+    try:
+        sorter.prepare()
+    except CycleError as error:
+        cycle = " before ".join(map(repr, error.args[1]))
+        raise ValueError(
+            f"The parts of eras contradict each other in the order of categories: "
+            f"{cycle}. Pass all with the same ordered categories."
+        ) from None
+    ready: list[int] = []
+    order: list[int] = []
+    while sorter.is_active():
+        for key in sorter.get_ready():
+            heappush(ready, places[key])
+        order.append(heappop(ready))
+        sorter.done(listed[order[-1]])
+    return _concatenate(parts)[order]
 
 
 def kind_of(label: object) -> str:
@@ -141,7 +175,19 @@ def join(known: Labels, new: Labels) -> Labels:
     known, new = np.asarray(known), np.asarray(new)
     if known.dtype.kind != new.dtype.kind and "M" in known.dtype.kind + new.dtype.kind:
         known, new = _as_dates(known), _as_dates(new)
-    return in_order_of(categories, np.concatenate([known, new]))
+    return in_order_of(categories, _concatenate([known, new]))
+
+
+def _concatenate(parts: Sequence[Labels]) -> Labels:
+    """Return labels one part after the other, as objects if integers, such as int64
+    beside uint64, would lose digits as floats.
+    """
+    joined = np.concatenate(parts)
+    if joined.dtype.kind == "f":
+        every = [*chain.from_iterable(map(as_objects, parts))]
+        if joined.tolist() != every:
+            return np.array(every, dtype=object)
+    return joined
 
 
 def _as_dates(labels: Labels) -> Labels:
@@ -151,17 +197,18 @@ def _as_dates(labels: Labels) -> Labels:
 
 
 def joined_categories(known: Labels, new: Labels) -> Labels | None:
-    """Return the known categories, followed by the new categories that are not known.
-    If the new categories include all known ones and more, return the new ones alone.
-    Return None if the known labels have no categories.
+    """Return the known categories, with the new categories that are not known in their
+    places or after them. If the new categories include all known ones and more, return
+    the new ones alone. Return None if the known labels have no categories.
     """
     of_known, of_new = categories_of(known), categories_of(new)
     if of_known is None or of_new is None:
         return of_known
     if of_known.size < of_new.size and (find(of_new, of_known, None) >= 0).all():
         return of_new
-    added = np.asarray(of_new)[find(of_known, of_new, None) < 0]
-    return np.concatenate([of_known, added]) if added.size else of_known
+    if (find(of_known, of_new, None) >= 0).all():
+        return of_known
+    return merged_categories([of_known, of_new])
 
 
 def ranks(known: Labels, labels: Labels) -> tuple[list[Any], list[Any]]:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import _num_samples
 
-from ._era_calendar import hold_dates
+from ._era_calendar import ISO_DATE, hold_dates
 from ._era_labels import (
     as_objects,
     categories_of,
@@ -237,7 +237,7 @@ def encode_eras(eras: NDArray[Any], known: Any = None) -> EncodedEras:
 
 
 # Numbers and dates that sort as text: years first, numbers padded with zeros.
-_ORDERED_TEXT = re.compile(r"\d+|\d{4}-\d\d(-\d\d)?|\d{4}-?([MW]\d\d|Q\d)")
+_ORDERED_TEXT = re.compile(rf"\d+|{ISO_DATE.pattern}Z?|\d{{4}}-?([MW]\d\d|Q\d)")
 # Remedies if the order of text is not known.
 _ORDER_OR_GROUPS = (
     "pass era_order='ordered' if eras follow each other in the order of their text, "

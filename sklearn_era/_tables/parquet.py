@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .._era_labels import in_order_of
+from .._era_labels import categories_of, find, in_order_of
 from .._optional import import_optional
 from .columns import SMALL_DTYPES, list_columns
 
@@ -187,20 +187,22 @@ class ParquetColumns:
             column = column.cast(extension.storage_type)
         if not self._arrow.types.is_dictionary(column.type):
             column = column.dictionary_encode()
+        categories = categories_of(column)
         column = column.unify_dictionaries().combine_chunks()
         # Those of polars have no sign.
         index = column.indices.cast("int64").fill_null(-1).to_numpy().astype(np.intp)
         distinct = column.dictionary.to_numpy(zero_copy_only=False)
+        order = None if categories is None else find(distinct, categories)
         if extension:
             values = extension.wrap_array(column.dictionary)
             distinct = np.asarray(values.to_pandas())
         elif getattr(column.type.value_type, "tz", None):
             distinct = np.array(column.dictionary.to_pylist(), dtype=object)
-        if column.type.ordered:
-            distinct = in_order_of(distinct, distinct)
         # A dictionary may hold unused values.
         used, index_of_used = np.unique(index, return_inverse=True)
         is_null = used[:1] < 0
+        if order is not None:
+            distinct = in_order_of(distinct[order], distinct)
         return distinct[used[is_null.sum() :]], index_of_used - is_null.sum()
 
     def release(self) -> None:

@@ -127,6 +127,7 @@ class _AutoEra(TakesInEras, PredictsByEra, BaseEstimator):
             X, self._as_target(y), eras, self.era_order, "AutoEra", axes=True
         )
         _out_of_era.check_folds(self, encoded, are_ordered)
+        keep_pair(self, encoded)
         self.__dict__.pop("_class_weights", None)
         if getattr(plain, "class_weight", None) is not None:
             check_class_weight(plain.class_weight)
@@ -150,7 +151,6 @@ class _AutoEra(TakesInEras, PredictsByEra, BaseEstimator):
                 raise
         self.era_order_ = "ordered" if are_ordered else "unordered"
         self.__dict__.pop("update_log_", None)
-        keep_pair(self, encoded)
         return self
 
     def _fit_and_weigh(

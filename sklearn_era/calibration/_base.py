@@ -115,8 +115,7 @@ class OutOfEra(PredictsByEra, MetaEstimatorMixin, BaseEstimator):
         )  # fmt: skip
         self.era_order_ = "ordered" if are_ordered else "unordered"
         keep_pair(self, encoded)
-        for attribute in ("_known_eras", "_known_groups"):
-            self.__dict__.pop(attribute, None)
+        self.__dict__.pop("_known_eras", None)
         if encoded.groups is not None:
             self._known_eras = encoded.labels
             self._known_groups = encoded.groups.labels

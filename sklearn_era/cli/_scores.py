@@ -19,6 +19,7 @@ from sklearn.metrics import (
 from sklearn.model_selection import GroupShuffleSplit, train_test_split
 
 from sklearn_era._era_axes import TIME_FIRST, read_known
+from sklearn_era._era_labels import label_texts
 from sklearn_era._era_routing import (
     eras_for_prediction,
     known_labels,
@@ -202,7 +203,7 @@ def score_held_out(
         if follow:
             folds, size = _steps(estimator, y, eras, encoded, group, horizon, n_models)
             n_test = size * len(folds)
-            held_out = f"from era {labels[-n_test]} on"
+            held_out = f"from era {label_texts(labels)[-n_test]} on"
             if encoded.groups is not None:
                 held_out += f", of {group} groups"
             when = "the next era"
@@ -311,7 +312,8 @@ def score_lines(
         if not np.isnan(scores).all():
             mean, worst = sign * np.nanmean(scores), int(np.nanargmin(scores))
             line += f"; by era {mean:.4f} (sd {np.nanstd(scores):.4f}), worst "
-            line += f"{sign * scores[worst]:.4f} in era {encoded.labels[worst]}"
+            era = label_texts(encoded.labels)[worst]
+            line += f"{sign * scores[worst]:.4f} in era {era}"
         yield line
         if horizon is not None and np.isfinite(scores).sum() >= LEAST_ERAS:
             order = np.arange(scores.size) if follow else None

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, is_classifier
 from sklearn.utils.class_weight import compute_class_weight
 
-from .._era_labels import find, join
+from .._era_labels import categories_of, find, in_order_of, join, merged_categories
 from .._eras import EncodedEras, check_splittable, encode_eras, is_fixed, weigh_eras
 from ..ensemble._boosters.held_out_eras import (
     check_rows_left,
@@ -52,7 +52,12 @@ class Survey:
         sizes = [summary.era_labels.size for summary in summaries]
         eras = None
         if has_eras:
-            eras = encode_eras(reduce(join, [s.era_labels for s in summaries]))
+            labels = [s.era_labels for s in summaries]
+            orders = [x for x in map(categories_of, labels) if x is not None]
+            joined = reduce(join, map(np.asarray, labels))
+            if len(orders) == len(labels):
+                joined = in_order_of(merged_categories(orders), joined)
+            eras = encode_eras(joined)
         n_rows = [0, *(summary.n_rows for summary in summaries)]
         starts = np.cumsum(n_rows, dtype=np.intp)
         parts = np.repeat(np.arange(len(summaries)), sizes)

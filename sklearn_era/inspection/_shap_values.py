@@ -11,6 +11,7 @@ from sklearn.utils import Bunch
 from .._era_columns import era_columns_in, take_era_column, without_era_column
 from .._era_routing import take_eras_to_predict
 from .._eras import era_means, read_eras
+from .._tables.columns import as_frame, columns_of_fit
 from .._typing import Eras
 from ._features import feature_names
 from ._shapley import Array, explain
@@ -32,7 +33,7 @@ class ShapValues:
     data : ndarray of shape (n_samples, n_features)
         The rows as numbers; categories by their codes.
     display_data : ndarray of shape (n_samples, n_features) or None
-        The rows as given, if there are categories.
+        The rows as given, if there are categories, in the columns of the fit.
     feature_names, output_names : list of str
         Names of the columns of X, and of classes (None for a single output).
 
@@ -141,8 +142,9 @@ def shap_values(model: BaseEstimator, X: Any, *, background: Any = None) -> Shap
         classes, else the logarithm of the average. A feature's value is a sum over
         members: the member's exact value times the mean slope of the average in the
         member's raw prediction, along the path from the base to the row [4]_. The
-        values of a row add up to the average on this scale, and they are exact if one
-        member has all the weight.
+        values of a row add up to the average on this scale. They are exact if all the
+        weight is on one member whose raw predictions are on it: any but a forest, with
+        two classes or a log link.
 
     Raises
     ------
@@ -188,6 +190,7 @@ def shap_values(model: BaseEstimator, X: Any, *, background: Any = None) -> Shap
         names = [str(label) for label in model.classes_]
     fitted = [model, *getattr(model, "members_", {}).values()]
     has_categories = any(np.any(getattr(x, "is_categorical_", None)) for x in fitted)
+    X = columns_of_fit(model, as_frame(X))
     to_numpy = getattr(X, "to_numpy", lambda: np.asarray(X))
     shown = to_numpy() if has_categories else None
     columns = [str(name) for name in feature_names(model)]

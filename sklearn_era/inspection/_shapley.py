@@ -76,7 +76,8 @@ def explain(
             for i in (0, 1)
         )
         return values, base, parts[0][2]
-    if len(parts) == 1:  # its own raw predictions
+    # One member's own raw predictions are on the scale of the link.
+    if len(parts) == 1 and responses[0] in (_logistic, _exponential):
         return parts[0]
     return *_along_paths(model, weights, parts, responses), parts[0][2]
 

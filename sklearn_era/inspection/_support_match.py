@@ -13,6 +13,7 @@ from sklearn.model_selection import StratifiedKFold, cross_val_score
 from sklearn.utils import Bunch, column_or_1d
 from sklearn.utils._param_validation import HasMethods, Interval, validate_params
 
+from .._era_arguments import refuse_places
 from .._era_columns import names_columns, take_era_column
 from .._era_labels import find
 from .._eras import check_eras, read_eras
@@ -122,8 +123,9 @@ default='from_dtype'
     ------
     ValueError, MissingPackageError
         If tables are empty, differ in their columns, or hold columns that are neither
-        numeric nor categorical; if `eras` does not label the rows; if `reference_eras`
-        has labels that `eras` lacks; or if pandas is missing with ``as_frame=True``.
+        numeric nor categorical; if `eras` does not label the rows, or takes columns out
+        of X before those that `categorical_features` counts; if `reference_eras` has
+        labels that `eras` lacks; or if pandas is missing with ``as_frame=True``.
 
     References
     ----------
@@ -146,16 +148,18 @@ default='from_dtype'
     """
     pandas = import_optional("pandas", extra="cli") if as_frame else None
     refuse_bools({"n_bins": n_bins, "min_samples": min_samples})
+    chosen = categorical_features
+    refuse_places(None, X, eras, {"categorical_features": [chosen]})
     if X_holdout is not None and names_columns(eras, X):
         known = [*names_of_columns(X_holdout)]
         shared = [x for x in np.atleast_1d(eras).tolist() if x in known]
         X_holdout, _ = take_era_column(X_holdout, shared, X_name="X_holdout")
     X, eras = take_era_column(X, eras)
-    columns = read_columns(X, categorical_features=categorical_features)
+    columns = read_columns(X, categorical_features=chosen)
     encoded = read_eras(eras, columns[0].values)
     others: list[Column] = []
     if X_holdout is not None:
-        chosen, name = categorical_features, "X_holdout"
+        name = "X_holdout"
         others = read_columns(X_holdout, categorical_features=chosen, name=name)
         check_same_columns(columns, others, name="X", other_name=name)
     n_eras = encoded.labels.size

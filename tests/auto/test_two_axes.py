@@ -1,6 +1,7 @@
 """Averages, searches and intervals for new or known groups, so much later."""
 
 from functools import partial
+from itertools import permutations
 
 import numpy as np
 import pandas as pd
@@ -314,6 +315,21 @@ def test_a_horizon_of_one_is_as_before():
     one, other = (model.fit(X, y, eras=ERAS.week) for model in models)
     assert one.weights_ == other.weights_
     assert_array_equal(one.predict(X), other.predict(X))
+
+
+@pytest.mark.parametrize("model", [
+    AutoEraRegressor(PLAIN, members=["linear"], cv=2), EraConformalRegressor(Ridge()),
+    EraSearchCV(Ridge(), {"alpha": [1]}, cv=2), LEVELS,
+    clone(LEVELS).set_params(early_stopping=True),
+], ids=["average", "intervals", "search", "levels", "stopping"])  # fmt: skip
+def test_a_second_fit_keeps_nothing_of_the_first_one(model):
+    given = {"pair": ERAS, "times": ERAS.week, "numbers": week}
+    fresh = {name: clone(model).fit(X, y, eras=eras) for name, eras in given.items()}
+    for first, second in permutations(given, 2):
+        again = clone(model).fit(X, y, eras=given[first])
+        again.fit(X, y, eras=given[second])
+        assert vars(again).keys() == vars(fresh[second]).keys()
+        assert_array_equal(again.predict(X), fresh[second].predict(X))
 
 
 ASKED = {"group": "known", "horizon": 2}

@@ -268,6 +268,21 @@ def test_score_is_that_of_rows_held_out(small, Model, with_eras):
         assert line == expected
 
 
+@pytest.mark.parametrize("path", ["e.parquet", "e.feather"])
+def test_eras_of_typed_files_are_printed_as_those_of_text(small, path):
+    days = pd.Series(pd.date_range("2024-01-01", periods=6)[np.arange(60) % 6])
+    write(small.assign(week=days.dt.strftime("%Y-%m-%d")), "d.csv")
+    write(small.assign(week=days), path)
+    told = []
+    for data in ("d.csv", path):
+        fitted = run(*fit(data), "--era", "week", *params(max_iter=3))
+        scored = run("predict", "new.era", data, "--out", "p.csv", "--scoring", "r2")
+        told.append(fitted.splitlines()[2:] + scored.splitlines()[1:])
+    assert told[0] == told[1]
+    assert "from era 2024-01-06 on" in told[0][0]
+    assert " in era 2024-01-0" in told[0][-1]
+
+
 def forward(model, X, y, weeks, asked, horizon=1, method="predict"):
     """Predictions of weeks, each by a model that ends so long before it."""
     found = {}

@@ -502,6 +502,18 @@ def test_rows_to_train_on_are_counted_by_part():
     assert survey.training_rows(everything, np.array([4, 0, 1])).tolist() == [2, 1]
 
 
+def test_parts_agree_in_the_order_of_categories():
+    X, y, _ = make_rows(6)
+    parts = []
+    for order in ("ac", "ab", "abc", "ca"):
+        eras = pd.Categorical([*order[:2]], [*order], ordered=True)
+        parts.append(summarize(load_part(X[:2], y[:2], None, eras), False))
+    for some in (parts[:3], parts[2::-1]):
+        assert Survey.of(some, True, None).eras.labels.tolist() == [*"abc"]
+    with pytest.raises(ValueError, match="'a' before 'c' before 'a'"):
+        Survey.of(parts, True, None)
+
+
 def place(n_rows, n_trained, holders, n_workers):
     addresses = [f"w{i}" for i in range(n_workers)]
     rows = np.array(n_rows), np.array(n_trained)

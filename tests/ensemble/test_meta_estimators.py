@@ -47,7 +47,11 @@ from sklearn_era.ensemble import (
 from sklearn_era.ensemble import HistGradientBoostingClassifier as Classifier
 from sklearn_era.ensemble import HistGradientBoostingRegressor as Regressor
 from sklearn_era.ensemble._parameter_table import PARAMETERS
-from sklearn_era.inspection import era_permutation_importance, era_stability
+from sklearn_era.inspection import (
+    era_permutation_importance,
+    era_stability,
+    support_match,
+)
 from sklearn_era.model_selection import EraSearchCV, holdout_curve
 from sklearn_era.preprocessing import (
     EraNeutralizer,
@@ -282,6 +286,7 @@ def choose(columns):
     EraTargetEncoder(categorical_features=["a"], relative=[2]),
     lambda **rows: era_permutation_importance(SECOND, **rows),
     lambda **rows: era_stability(estimator=SECOND, **rows),
+    lambda X, y, eras: support_match(X, eras=eras, categorical_features=[1]),
     lambda **rows: holdout_curve(SECOND, test_eras=[5], **rows),
     lambda **rows: holdout_curve(
         PLAIN, test_eras=[5], param_name="feature_penalty", param_range=[{1: 1.0}],

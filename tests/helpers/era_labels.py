@@ -146,6 +146,7 @@ TRADED = pd.bdate_range("2023-12-11", periods=30).difference(
     pd.to_datetime(["2023-12-25", "2023-12-26"])
 )[:AHEAD]
 DAYS = pd.date_range("2023-12-20", periods=AHEAD)
+SHIFTS = pd.date_range("2023-12-30", periods=AHEAD, freq="8h")
 
 
 RIGHT = {
@@ -161,6 +162,8 @@ RIGHT = {
     "YYYYMMDD of days": of(np.array(DAYS.strftime("%Y%m%d").astype(int))),
     "YYYYMMDD as text": each(DAYS.strftime("%Y%m%d")),
     "YYYY-MM-DD": each(DAYS.strftime("%Y-%m-%d")),
+    "YYYY-MM-DD hh:mm:ss": each(SHIFTS.strftime("%Y-%m-%d %H:%M:%S")),
+    "YYYY-MM-DDThhZ": each(SHIFTS.strftime("%Y-%m-%dT%HZ")),
     "YYYYDDD": of(np.array(DAYS.strftime("%Y%j").astype(int))),
     "dates": each(DAYS.date),
     "traded days": of(TRADED),
@@ -179,6 +182,7 @@ RIGHT = {
 REFUSED = {
     "YYYY-M": each(f"{x.year}-{x.month}" for x in MONTHS),
     "YYYY-Ww": texts("{}-W{}", ISO),
+    "YYYY-MM-DD hh:mm+hh:mm": each(SHIFTS.strftime("%Y-%m-%d %H:%M+01:00")),
     "MM/YYYY": each(MONTHS.strftime("%m/%Y")),
     "Qq YYYY": each(QUARTERS.strftime("Q%q %Y")),
     "months by name": each(MONTHS.strftime("%b %Y")),

@@ -5,6 +5,7 @@ from math import comb
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.integrate import quad_vec
@@ -180,12 +181,19 @@ def test_threads_chunks_and_levels_make_no_difference(background, monkeypatch):
 def test_categories_by_name():
     X = make_data()[0]
     frame, y, _ = make_mixed_frame()
-    result = shap_values(Regressor(max_iter=5, **SIZES).fit(frame, y), frame)
+    model = Regressor(max_iter=5, **SIZES).fit(frame, y)
+    result = shap_values(model, frame)
     of_codes = Regressor(max_iter=5, categorical_features=[0], **SIZES).fit(X, y)
     assert_allclose(result.values[:, ::-1], shap_values(of_codes, X).values)
     assert_array_equal(result.data[:, ::-1], X)
     assert result.display_data[np.flatnonzero(X[:, 0] == 2)[0], 4] == "tree 2"
     assert result.feature_names == list("pqrst")
+    for other in (frame[[*"tsrqp"]], frame.assign(a=0.0)[[*"aqrstp"]]):
+        for X in (other, pa.Table.from_pandas(other)):
+            found = shap_values(model, X)
+            assert_array_equal(found.data, result.data)
+            shown = map(pd.DataFrame, (found.display_data, result.display_data))
+            pd.testing.assert_frame_equal(*shown)
 
 
 def test_averages_of_trees_and_linear_models():
@@ -214,6 +222,18 @@ def test_averages_of_trees_and_linear_models():
         shap_values(model, X, background=X)
 
 
+def assert_sums_of_average(model, X, background):
+    result = shap_values(model, X, background=background)
+    sums = result.values.sum(axis=1) + result.base_values
+    if isinstance(model, AutoEraRegressor):
+        expected = np.log(model.predict(X))
+    else:
+        expected = np.log(model.predict_proba(X))
+        if expected.shape[1] == 2:
+            expected = expected[:, 1] - expected[:, 0]
+    assert_allclose(sums, expected, atol=1e-9)
+
+
 @on_grid("kind background", ["two", "three", "poisson"], [None, 30], every=2)
 def test_averages_after_a_link_add_up(kind, background):
     rng = np.random.default_rng(0)
@@ -238,25 +258,21 @@ def test_averages_after_a_link_add_up(kind, background):
         if background is not None or not name.startswith("L"):  # linear ones need it
             model.members_[name] = member.fit(X, y)
     model.weights_ = dict.fromkeys(model.members_, 1 / len(model.members_))
-    result = shap_values(model, X[:20], background=others)
-    sums = result.values.sum(axis=1) + result.base_values
-    if kind == "poisson":
-        expected = np.log(model.predict(X[:20]))
-    else:
-        expected = np.log(model.predict_proba(X[:20]))
-        expected = expected if kind == "three" else expected[:, 1] - expected[:, 0]
-    assert_allclose(sums, expected, atol=1e-9)
-    # Values of alike members are theirs.
-    model.members_ = dict.fromkeys("ab", plain)
-    model.weights_ = {"a": 0.3, "b": 0.7}
-    alike, own = (shap_values(x, X[:20], background=others) for x in (model, plain))
-    if kind == "three":  # logarithms of probabilities, and not raw predictions
-        assert_allclose(np.diff(alike.values), np.diff(own.values), atol=1e-9)
-    else:
-        assert_allclose(alike.values, own.values, atol=1e-9)
-    model.members_, model.weights_ = {"a": plain}, {"a": 1.0}
-    found = shap_values(model, X[:20], background=others)
-    assert_array_equal(found.values, own.values)
+    assert_sums_of_average(model, X[:20], others)
+    members = model.members_
+    # Values of alike members, and of one alone, are theirs.
+    own = shap_values(plain, X[:20], background=others)
+    for weights in ({"a": 0.3, "b": 0.7}, {"a": 1.0}):
+        model.members_, model.weights_ = dict.fromkeys(weights, plain), weights
+        found = shap_values(model, X[:20], background=others)
+        if kind == "three":  # logarithms of probabilities, and not raw predictions
+            assert_allclose(np.diff(found.values), np.diff(own.values), atol=1e-9)
+        else:
+            assert_allclose(found.values, own.values, atol=1e-9)
+    # The scale is the same if all the weight is on one member.
+    for name, member in members.items():
+        model.members_, model.weights_ = {name: member}, {name: 1.0}
+        assert_sums_of_average(model, X[:20], others)
 
 
 def test_shares_of_members_are_integrals_of_slopes():

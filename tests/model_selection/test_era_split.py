@@ -172,12 +172,14 @@ def test_the_four_questions_have_names(group, horizon, question):
     assert EraSplit(group=group, horizon=horizon).question == question
 
 
-@pytest.mark.parametrize("kind", ["periods", "YYYYMM", "text", "categories", "UTC"])
+@pytest.mark.parametrize("kind", [
+    "periods", "YYYYMM", "text", "times of day", "categories", "UTC"])  # fmt: skip
 def test_durations_are_of_all_labels_that_hold_dates(kind):
     months = pd.date_range("2023-06-01", periods=12, freq="MS")
     labels = {
         "periods": months.to_period("M"), "YYYYMM": months.strftime("%Y%m").astype(int),
         "text": months.strftime("%Y-%m"), "UTC": months.tz_localize("UTC"),
+        "times of day": months.strftime("%Y-%m-%d %H:%M"),
         "categories": pd.Categorical(months, months, ordered=True)}[kind]  # fmt: skip
     cv = EraSplit(1, test_size="31D", horizon="62D", era_order="ordered")
     [(train, test)] = cv.split(months, groups=labels)

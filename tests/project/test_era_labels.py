@@ -1,6 +1,7 @@
 """Labels of any kind, wherever labels are read: the results are those of integers."""
 
 import functools
+from itertools import permutations
 
 import numpy as np
 import pandas as pd
@@ -17,6 +18,9 @@ from helpers.cli import run as run_command
 from helpers.era_labels import AHEAD, KINDS, NAMES, OTHERS, REFUSED, RIGHT, N
 from helpers.grids import on_grid
 from sklearn_era import calibration, ensemble, inspection, preprocessing
+from sklearn_era._era_labels import join
+from sklearn_era._eras import encode_eras, read_eras
+from sklearn_era._tables.parquet import ParquetColumns
 from sklearn_era.auto import AutoEraRegressor
 from sklearn_era.effects import GroupDRO, Intercepts
 from sklearn_era.ensemble import BinnedDataset, EraForestRegressor
@@ -253,6 +257,61 @@ def test_labels_of_each_kind_give_what_integers_give(place, kind, folder):
 def test_text_is_in_the_order_of_known_categories(place, folder):
     found = run(place, KINDS["polars Enum"], lambda x: [NAMES[i] for i in x], folder)
     assert_allclose(found, right(place, folder), rtol=1e-12)
+
+
+def dictionary(categories):
+    return pa.DictionaryArray.from_arrays(
+        np.arange(len(categories)), [*categories], ordered=True
+    )
+
+
+def chunks(parts, folder):
+    return read_eras(pa.chunked_array(parts), range(sum(map(len, parts)))).labels
+
+
+def files(parts, folder):
+    paths = [folder / f"{i}.parquet" for i in range(len(parts))]
+    for part, path in zip(parts, paths, strict=True):
+        pa.parquet.write_table(pa.table({"era": part}), path)
+    return encode_eras(ParquetColumns(paths).read_distinct("era")[0]).labels
+
+
+def joined(parts, folder):
+    labels = functools.reduce(join, [read_eras(x, x).labels for x in parts])
+    return encode_eras(labels).labels
+
+
+@on_grid("place orders", [chunks, files], [
+    (["ac", "abc"], "abc"), (["ac", "ac", "abc"], "abc"), (["ab", "bc", "cd"], "abcd"),
+    (["ab", "ba"], None), (["ab", "bcd", "da"], None),
+])  # fmt: skip
+def test_parts_agree_in_the_order_of_categories(place, orders, folder):
+    """In whatever order they come, or they are refused."""
+    parts, expected = orders
+    for some in permutations(map(dictionary, parts)):
+        if expected is None:
+            with pytest.raises(ValueError, match=r"'[a-d]' before '[a-d]'"):
+                place(some, folder)
+        else:
+            assert place(some, folder).tolist() == [*expected]
+
+
+def test_categories_that_no_part_compares_come_part_by_part(folder):
+    for place in (chunks, files, joined):
+        found = place([dictionary(x) for x in ("ma", "bc", "xc")], folder)
+        assert found.tolist() == [*"mabxc"]
+
+
+@pytest.mark.parametrize("new", [np.array([2**60 + 5], "u8"), np.array([1.5]), [3]])
+@pytest.mark.parametrize("known", [np.array([2**60 + 1, 2**60 + 3]), np.arange(2)])
+def test_joined_numbers_keep_their_digits(known, new, folder):
+    new = np.asarray(new)
+    for labels in (join(known, new), join(new, known)[[1, 2, 0]]):
+        assert labels.tolist() == [*known.tolist(), *new.tolist()]
+    model = booster(era_effects=Intercepts()).fit(X, Y, eras=labels[CODES % 3])
+    save_model(model, folder / "digits.era")
+    loaded, _ = load_model(folder / "digits.era")
+    assert loaded._era_labels.tolist() == sorted(labels.tolist())
 
 
 BY_CALENDAR = [splits, predictions, forecasts, averages, intervals, command_line]

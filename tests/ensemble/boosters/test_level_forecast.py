@@ -170,6 +170,7 @@ def test_columns_of_many_values_have_wider_bins(n_values, monkeypatch):
 MONTHS = np.arange("2020-01", "2021-01", dtype="M8[M]")
 WEEKS = np.arange("2023-12-04", "2024-06-01", 7, dtype="M8[D]")
 TRADED = pd.bdate_range("2023-12-18", periods=20).to_numpy()
+HOURS = pd.date_range("2024-05-01", periods=72, freq="h")
 
 
 @pytest.mark.parametrize(("known", "labels", "expected"), [
@@ -199,6 +200,13 @@ TRADED = pd.bdate_range("2023-12-18", periods=20).to_numpy()
     (np.arange(202340, 202353), [202353, 202354], [1, 2]),
     ([f"2023-{i:02}" for i in range(1, 11)], ["2024-01"], [3]),
     ([f"2023-{i}" for i in (8, 9)], ["2023-10", "2024-1"], [1, 4]),
+    # Text with a time of day.
+    *((HOURS.strftime(form)[:60], HOURS.strftime(form)[[60, 71]], [1, 12]) for form in (
+        "%Y-%m-%d %H:%M", "%Y-%m-%dT%H:%M:%S", "%Y-%m-%dT%H", "%Y/%m/%d %H:%M",
+        "%Y-%m-%d %H:%M:%S.250", "%Y-%m-%dT%H:%MZ", "%Y-%m-%d %H:%M:%S+02:00")),
+    (pd.Index(MONTHS).strftime("%Y-%m-%d %H:%M:%S"), ["2024-01-01 00:00:00"], [37]),
+    (["2024-03-30T00:00+01:00", "2024-03-31T00:00+01:00", "2024-04-01T00:00+02:00"],
+     ["2024-04-04T00:00+02:00"], [3]),
 ])  # fmt: skip
 def test_horizons(known, labels, expected):
     assert horizons(np.asarray(known), np.asarray(labels)).tolist() == expected
@@ -223,10 +231,25 @@ def test_horizons(known, labels, expected):
     (["2024-W01", "2024-W02"], [""], "'', which is not written as"),
     (["week 1", "week 2"], ["rome"], "'rome', which is not written as"),
     (["0001", "0002"], ["0003a"], "'0003a', which is not written as"),
+    (["2024-05-01 05:00", "2024-05-01 06:00"], ["2024-05-01 25:00"],
+     "'2024-05-01 25:00', which is none of the dates that labels of training such as"),
+    (["2024-05-01 05:00", "2024-05-01 06:00"], ["2024-05-01"], "is not written as"),
 ])  # fmt: skip
 def test_labels_of_two_meanings_or_another_one(known, labels, error):
     with pytest.raises(ValueError, match=re.escape(error)):
         horizons(np.asarray(known), np.asarray(labels))
+
+
+@pytest.mark.parametrize("at", [np.arange(40), np.delete(np.arange(40), [9, 22])])
+@pytest.mark.parametrize("start", ["2024-03-29", "2024-10-25"])
+@pytest.mark.parametrize("hours", [3, 4, 6, 8, 12, 24])
+def test_steps_of_hours_where_clocks_change(hours, start, at):
+    """By the clock of the zone, or of UTC."""
+    local = pd.date_range(start, periods=60, freq=f"{hours}h")
+    for times in (local.tz_localize("Europe/Berlin"), local.tz_localize("UTC")):
+        labels = pd.Series(times.tz_convert("Europe/Berlin"))
+        found = horizons(np.array(labels[at]), np.array(labels[[40, 43, 47]]))
+        assert found.tolist() == [1, 4, 8]
 
 
 @pytest.mark.parametrize(("calendars", "expected"), [
