@@ -1,4 +1,4 @@
-"""Weights of members by their losses in rows that they have not seen.
+"""Find weights of members by their losses in rows that they have not seen.
 
 Folds of whole eras assess all members, with more noise the fewer eras there are; folds
 of shuffled rows assess members that use no eras, with less noise, but not in new eras.
@@ -108,8 +108,9 @@ def weigh(
     eras: LeftOut, rows: LeftOut, loss: Loss, are_ordered: bool = False,
     share: float | None = None,
 ) -> Weighted:  # fmt: skip
-    """Return members with stages and weights: a `share` of weights is from folds of
-    eras, the rest from folds of rows. None finds the share by the gain in eras.
+    """Return members with stages and weights. The weights are a mix: `share` is the
+    part from folds of eras, and the rest is from folds of rows. If `share` is None, it
+    is found by the gain in eras.
     """
     names = list(eras.predicted)
     of_eras = {name: eras.losses(name, loss) for name in names}
@@ -138,8 +139,9 @@ def weigh(
 
 
 def promising(left_out: LeftOut, loss: Loss, n_kept: int | None = None) -> list[str]:
-    """Return names of members to fit further: the plain, the linear and the best
-    `n_kept` others, by weight first; by default, the plain one and all with weight.
+    """Return the names of members to fit in further folds: the plain and the linear
+    model, and the best `n_kept` other members, by weight and then by loss. If `n_kept`
+    is None, return the plain model and all members with weight.
     """
     names = list(left_out.predicted)
     losses = [left_out.losses(name, loss) for name in names]
@@ -155,8 +157,9 @@ def promising(left_out: LeftOut, loss: Loss, n_kept: int | None = None) -> list[
 
 
 def diverging(left_out: LeftOut, loss: Loss) -> list[str]:
-    """Return names of members of positive means that diverge: of exponentials whose
-    loss is far larger than that of a constant, the mean of the targets.
+    """Return the names of members that diverge, which only the losses "poisson" and
+    "gamma" allow: members whose loss is far larger than the loss of a constant, the
+    mean of the targets.
     """
     y, weights = left_out.y, left_out.weights
     if loss.name not in ("poisson", "gamma") or np.ptp(y) == 0:
@@ -196,8 +199,8 @@ def error_of_mean(differences: Array, are_ordered: bool) -> float:
 
 
 def _share(eras: LeftOut, gains: Array, are_ordered: bool) -> float:
-    """Return the share, 0 to 1, of weights from folds of eras: it rises with their mean
-    gain in standard errors, computed from the `gains` of rows.
+    """Return the share, 0 to 1, of the weights from folds of eras. The share rises with
+    the mean of the `gains` of rows by these weights, in standard errors.
     """
     mean, error = eras.gain_and_error(gains, are_ordered)
     if not error > 0:
@@ -218,7 +221,7 @@ def predictions_at(left_out: LeftOut, stages: dict[str, int]) -> Array:
 def _average(left_out: LeftOut, stages: dict[str, int], loss: Loss) -> Array:
     """Return weights of members at `stages`: a mean of the weights of least loss, which
     depend on chance, and of equal weights for the best members, which are hardly ever
-    bad. A member is among the best if within a standard error of the first.
+    bad. A member is among the best if its loss is within a standard error of the least.
     """
     predicted = predictions_at(left_out, stages)
     of_eras = left_out.by_era(loss(left_out.y, predicted))

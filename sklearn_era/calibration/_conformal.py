@@ -273,9 +273,9 @@ class EraConformalRegressor(RegressorMixin, _Conformal):
 
 
 def _mass(atoms: _Atoms, values: Any, side: Any) -> Any:
-    """Return the sum over models of the mass of those of the model's scores that are
-    below the model's `values` (`side` "left") or at most these ("right"). `values` have
-    a first axis for models.
+    """Return the mass of scores that are below `values` (`side` "left") or at most
+    `values` ("right"), summed over models. Each model's scores are compared with the
+    model's own values, along the first axis of `values`.
     """
     return sum(
         sums[np.searchsorted(scores, of_model, side)]

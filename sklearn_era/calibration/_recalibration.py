@@ -40,10 +40,11 @@ class RandomEffects(NamedTuple):
     def fit(
         cls, y: Array, p: Array, weights: Array, codes: NDArray[Any], n_eras: int
     ) -> Self:
-        """Estimate levels and slopes of eras, and their distribution, as EM does whose
-        E-step takes each era's posterior for normal about its mode (Stiratelli, Laird,
-        Ware 1984). Each move goes to the point that EM would come to in the end if the
-        eras' log-likelihoods were quadratic, as they nearly are about modes.
+        """Estimate levels and slopes of eras, and their distribution. The result is
+        that of an EM algorithm whose E-step takes each era's posterior for normal about
+        its mode (Stiratelli, Laird, Ware 1984). Each move goes to the point at which EM
+        would end if the eras' log-likelihoods were quadratic, as they nearly are about
+        modes.
         """
         z = log_odds(p)
         center = float(np.average(z, weights=weights))

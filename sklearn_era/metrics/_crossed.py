@@ -259,9 +259,9 @@ class CrossedEras:
         return dict(zip([*names, "residual"], found, strict=True))
 
     def _weigh(self, shares: Any) -> Array:
-        """Return the weights of all points of the grid, by the prior that matches the
-        probabilities of the sum of a point's three variances, each multiplied by its
-        number in `shares` (Peers 1965).
+        """Return the weights of all points of the grid. The prior (Peers 1965) matches
+        the probabilities of a sum: the sum of a point's three variances, each of which
+        is multiplied by its number in `shares`.
         """
         of_residual = max(1, self._n - self._sizes.sum() + 1)
         freedom = np.append(self._sizes - 1, of_residual)

@@ -61,9 +61,9 @@ def read_errors(errors: Any, scores: Array, has_right_shape: bool, one: str) -> 
 def known_places(
     scores: Array, errors: Array, labels: NDArray[Any]
 ) -> NDArray[np.intp]:
-    """Return the places of scores that are known and have a known error; warn of scores
-    without an error. Raise ValueError if fewer than two are left, if a score is
-    infinite, or if an error is negative or infinite.
+    """Return the indices of the scores that are known and have a known error; warn of
+    scores without an error, which are left out. Raise ValueError if fewer than two
+    scores are left, if a score is infinite, or if an error is negative or infinite.
     """
     is_lost = ~np.isnan(scores) & np.isnan(errors)
     places = np.flatnonzero(~np.isnan(scores) & ~is_lost)

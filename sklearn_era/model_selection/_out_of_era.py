@@ -208,9 +208,10 @@ def folds_of_eras(
     cv: Any, eras: EncodedEras, are_ordered: bool, *, gap: int = 0,
     horizon: Duration = 1, group: str = "new", tests_half: bool = False,
 ) -> Any:  # fmt: skip
-    """Return a splitter that makes `cv` (or 5) folds from codes of eras, or a list of
-    such folds of rows. With `tests_half`, folds of ordered eras test only the last half
-    of the eras, or the last quarter if they test new groups.
+    """Return folds of eras, `cv` in number (5 if None): a splitter that takes codes of
+    eras or, for ordered eras with groups or a duration as `horizon`, a list of pairs of
+    rows. With `tests_half`, folds of ordered eras test only the last half of the eras,
+    or the last quarter if they test new groups.
     """
     n_folds, n_eras = 5 if cv is None else int(cv), eras.labels.size
     if not are_ordered:

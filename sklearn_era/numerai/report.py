@@ -172,8 +172,9 @@ def _plain(result: ValidationResult) -> Any:
 
 
 def with_splits(name: str, model: Any) -> tuple[str, Any]:
-    """Return a name and a model: `name` and `model` or, for an average, those of the
-    member with the largest weight among the members that have trees.
+    """Return a name and a model that has splits to draw: `name` and `model` themselves
+    or, if `model` is an average, the name and the model of a member. The member is the
+    one with the largest weight among those that have trees.
     """
     of: Mapping[str, float] = getattr(model, "weights_", {})
     for member in sorted(of, key=lambda x: -of[x]):  # by their weights
