@@ -97,7 +97,7 @@ class Search:
     """Fits members in folds until a deadline. With folds of eras, all members are
     fitted in the last fold, which has the most training rows; then the best members in
     the fold before it; then the best of these in all other folds. If folds leave groups
-    out, the first step is the last two folds, and the second all others.
+    out, all members are fitted in the last two folds, and the best in all other folds.
     """
 
     members: dict[str, Any]

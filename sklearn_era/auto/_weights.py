@@ -2,8 +2,8 @@
 
 Folds of whole eras assess all members, with more noise the fewer eras there are; folds
 of shuffled rows assess members that use no eras, with less noise, but not in new eras.
-Weights by folds of rows are moved towards weights by folds of eras: the more clearly
-the latter are better in eras left out, the further.
+Weights by folds of rows are moved towards weights by folds of eras: the further, the
+more clearly the weights by folds of eras are better in eras left out.
 """
 
 from typing import Any, NamedTuple
@@ -177,8 +177,8 @@ def diverging(left_out: LeftOut, loss: Loss) -> list[str]:
 def update_weights(
     eras: LeftOut, weights: Array, loss: Loss, are_ordered: bool = False
 ) -> Array:
-    """Return the weights moved towards the best weights for all eras: the larger the
-    gain is in standard errors, the further.
+    """Return the weights moved towards the best weights for all eras. The larger the
+    gain of the best weights is, in standard errors, the further the weights move.
     """
     ends = dict.fromkeys(eras.predicted, -1)
     found, predicted = _average(eras, ends, loss), eras.at_end()
@@ -188,8 +188,8 @@ def update_weights(
 
 
 def error_of_mean(differences: Array, are_ordered: bool) -> float:
-    """Return the standard error of the mean of differences over eras, allowing for
-    neighbours that resemble each other if eras are ordered.
+    """Return the standard error of the mean of differences over eras. If eras are
+    ordered, the error allows for neighbours that resemble each other.
     """
     error = mean_and_error(differences)[1]
     known = differences[np.isfinite(differences)]

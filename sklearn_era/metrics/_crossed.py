@@ -189,9 +189,9 @@ class CrossedEras:
         return Equations(information.clip(0), basis, products, gram, determinant)
 
     def _likelihoods(self, equations: Equations, columns: Array) -> Array:
-        """Return the logs of restricted likelihoods (Patterson, Thompson 1971), and the
-        weighted sums of squared residuals. `columns` has candidates for the variance
-        between columns, each of which gives one of both.
+        """Return two rows with a number for each candidate in `columns`, which has
+        variances between columns: the log of the restricted likelihood (Patterson,
+        Thompson 1971), and the weighted sum of squared residuals.
         """
         _, grams, determinants = equations.at(columns)
         precision, n = grams[:, 0, 0], self._n - 1

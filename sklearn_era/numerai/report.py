@@ -103,8 +103,8 @@ def report_is_current(
 def identify(
     config: Config, workspace: Workspace, model: Model, fits: list[ModelRecord]
 ) -> dict[str, Any]:
-    """Return a report's identity: its fits' sha256, the names and sizes of its files,
-    and the configured settings.
+    """Return the facts that identify a report: the sha256 of its fits, the names and
+    sizes of the data files, and the configured settings.
     """
     members = zip(model.members, fits, strict=True)
     names = {"validation", *FILES.values()}
@@ -219,8 +219,9 @@ def corr_figures(rows: Rows) -> "tuple[Figure, Figure]":
 
 
 def feature_exposure(rows: Rows) -> "Figure":
-    """Return a figure of each row's exposures to the features with the largest absolute
-    exposures in the first row that has any.
+    """Return a figure of the exposures to features in each row of the score table. The
+    features are those with the largest absolute exposures in the first row that has
+    exposures.
     """
     followed = {name: x.exposures for name, x in rows.items() if x.exposures}
     exposures, first = pd.DataFrame(followed), next(iter(followed))
