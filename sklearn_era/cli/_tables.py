@@ -326,8 +326,8 @@ def make_eras(frame: pd.DataFrame, names: Sequence[str], table: TableFile) -> An
 
 
 def era_columns_of(estimator: Any, metadata: Any) -> list[Any]:
-    """Return a list of the columns of eras that predictions depend on: none, the column
-    of the fit (None if its name is unknown), or those of times and of groups.
+    """Return a list of the columns of eras that predictions depend on: none; the column
+    in the fit (None if its name is unknown); or the two columns of times and groups.
     """
     if (pair := vars(estimator).get("_pair")) is not None:
         order, names = pair

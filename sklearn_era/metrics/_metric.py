@@ -125,7 +125,9 @@ def positive_class(metric: Any, params: Mapping[str, Any], y: Any) -> dict[str, 
 
 
 def _bound(metric: Any, params: Mapping[str, Any]) -> tuple[Any, Mapping[str, Any]]:
-    """Return a partial's function, and its arguments with `params`."""
+    """Return (function, arguments): of a partial, its function and its arguments joined
+    with `params`; of any other metric, the metric and `params`.
+    """
     if isinstance(metric, partial):
         return metric.func, {**metric.keywords, **params}
     return metric, params

@@ -65,7 +65,9 @@ class Query(NamedTuple):
 
 
 def _parts(shape: Any) -> tuple[str, Any]:
-    """Return a shape in two forms: GraphQL's selection, and a type for pydantic."""
+    """Return the parts to ask for, as in `Query.shape`, in two forms: as GraphQL's
+    text, and as a type by which pydantic checks the answer.
+    """
     if isinstance(shape, list):
         text, kind = _parts(shape[0])
         return text, Annotated[GenericAlias(list, kind), _NO_NULLS]

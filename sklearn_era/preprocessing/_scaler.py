@@ -103,7 +103,9 @@ class EraStandardScaler(EraTransformer):
         return [*zip(n, np.stack([center, square], axis=1), strict=True)]
 
     def _parts(self, n: Any, own: Any) -> tuple[Array, Array]:
-        """Return centres and scales of eras, 0 and 1 where parameters turn them off."""
+        """Return centres and scales of eras. Return 0 for centres, and 1 for scales, if
+        `with_centering` or `with_scaling` is False.
+        """
         n, own = np.asarray(n)[..., np.newaxis, :], np.asarray(own)
         center, square = np.moveaxis(self._mixed(n, own, self._training), -2, 0)
         is_used = (square != 0) & self.with_scaling
