@@ -103,8 +103,8 @@ class EraStandardScaler(EraTransformer):
         return [*zip(n, np.stack([center, square], axis=1), strict=True)]
 
     def _parts(self, n: Any, own: Any) -> tuple[Array, Array]:
-        """Return centres and scales of eras. Return 0 for centres, and 1 for scales, if
-        `with_centering` or `with_scaling` is False.
+        """Return the centres and the scales of eras. Centres are 0 if `with_centering`
+        is False; scales are 1 if `with_scaling` is False, or where the deviation is 0.
         """
         n, own = np.asarray(n)[..., np.newaxis, :], np.asarray(own)
         center, square = np.moveaxis(self._mixed(n, own, self._training), -2, 0)
