@@ -67,8 +67,9 @@ class LeftOut(NamedTuple):
         return float(mean_and_error(by_era)[0]), error
 
     def error_of_both(self, error: float, values: Array) -> float:
-        """Return the standard error of the mean of rows' values in two-way clusters, by
-        eras and groups (Cameron, Gelbach, Miller 2011), given the `error` by eras.
+        """Return the standard error of the mean of rows' values, which depend on each
+        other in eras and in groups (Cameron, Gelbach, Miller 2011). `error` is the
+        standard error for eras alone, which is returned if there are no groups.
         """
         if self.groups is None:
             return error

@@ -156,8 +156,8 @@ class CrossedEras:
             self._factors = np.divide.outer(squares, chi2.ppf(shares, self._n + 3))
 
     def _levels(self, point: Array) -> Any:
-        """Return the variance of rows, the variance of residuals, and the unit of
-        variances of columns, at a point of the grid.
+        """Return three numbers for a point of the grid: the variance of rows, the
+        variance of residuals, and the unit in which variances of columns are given.
         """
         level = self._square * np.exp(point[1]) if self._has_errors else 1.0
         row, column = self._units * level

@@ -44,8 +44,8 @@ def read_pairs(scores: Any, eras: Any, order: Any) -> tuple[Array, EraAxes] | No
 
 def read_errors(errors: Any, scores: Array, has_right_shape: bool, one: str) -> Array:
     """Return the sampling errors of scores, or zeros if `errors` is None. Raise
-    ValueError if not `has_right_shape`, or unless there is one error for each score;
-    the message has `one` as the noun for a score's unit, "era" or "pair".
+    ValueError if `has_right_shape` is False, or if there is not one error for each
+    score; the message calls a score's unit by the noun `one`, "era" or "pair".
     """
     raw = errors.scores if isinstance(errors, EraScores) else errors
     raw = np.zeros(scores.shape[-1]) if raw is None else raw

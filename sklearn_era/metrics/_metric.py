@@ -113,8 +113,10 @@ def is_defined(
 
 
 def positive_class(metric: Any, params: Mapping[str, Any], y: Any) -> dict[str, Any]:
-    """Return, as `pos_label`, the larger of the two classes of all rows if the metric
-    would take it from the rows of an era, which may be of one class; else return {}.
+    """Return ``{"pos_label": ...}`` with the larger of the two classes of all rows, for
+    metrics that else take the larger class of an era's rows, which may be of one class.
+    Return {} for other metrics, if `params` has a `pos_label`, or unless there are two
+    classes and both are numbers.
     """
     metric, params = _bound(metric, params)
     if not any(metric is x for x in _OF_LARGER) or params.get("pos_label") is not None:

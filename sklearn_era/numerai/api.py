@@ -213,7 +213,9 @@ class Numerai:
         return min(found, key=attrgetter("number"))
 
     def _rounds(self, number: int | None) -> list[TournamentRound]:
-        """Return the rounds that Numerai lists: the current one for 0, all for None."""
+        """Return the rounds that Numerai lists: if `number` is 0, only the current one;
+        if it is None, all.
+        """
         found = self.ask(ROUNDS, number)
         rounds = [(x.number, x.openTime, x.closeStakingTime) for x in found]
         now = self.http.now()

@@ -371,7 +371,9 @@ def _parse_train(defaults: Mapping[str, Any], *layers: _Layer) -> TrainSection:
 
 
 def _merge(*layers: _Layer) -> tuple[dict[str, Any], dict[str, str]]:
-    """Merge layers (later ones win); return the table, and the layer of each key."""
+    """Merge layers, in which later values replace earlier ones. Return the table, and a
+    dict from each key to the name of the layer that set it.
+    """
     values, origins = dict[str, Any](), dict[str, str]()
     for where, table in layers:
         if not isinstance(table, dict):

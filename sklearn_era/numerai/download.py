@@ -143,7 +143,9 @@ class Fetch:
                 raise
 
     def _attempt(self) -> Path:
-        """Fetch the file or its missing rest; return its temporary path."""
+        """Fetch the file, or the missing rest of a partial download; return the path of
+        the complete temporary file.
+        """
         # A new address for each attempt, since addresses expire.
         query = DATASET._replace(step=f"Downloading {self.filename}")
         url = self.client.ask(query, self.filename, self.round_number, retry=False)
