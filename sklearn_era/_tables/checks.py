@@ -1,4 +1,4 @@
-"""Names of columns, and refusals of data that are not a table in memory."""
+"""Find the names of columns, and refuse data that are not a table in memory."""
 
 from collections.abc import Mapping
 from typing import Any

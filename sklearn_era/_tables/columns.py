@@ -1,4 +1,4 @@
-"""The columns of a table in memory, as numbers or as categories."""
+"""Read the columns of a table in memory, as numbers or as categories."""
 
 import datetime
 from collections.abc import Sequence
@@ -35,7 +35,7 @@ _AS_IN_FIT = (
 
 
 class Column(NamedTuple):
-    """A column of a table."""
+    """A column of a table: its name, and its values as numbers or as categories."""
 
     name: Any  # x0, x1, ... in a table without names
     values: NDArray[Any]  # float64 with NaN, or categories: objects with None

@@ -1,8 +1,8 @@
 """Choose between an average of members and a fallback, by losses in rows left out.
 
-An average by folds of eras is kept if it is better than the plain model by more than a
-standard error over eras. The first fallback is the average by folds of rows, the last
-one the plain model.
+The average whose weights are from folds of eras is kept if it is better than the plain
+model by more than a standard error over eras. The first fallback is the average whose
+weights are from folds of rows; the last fallback is the plain model.
 """
 
 import numpy as np
@@ -28,9 +28,10 @@ _ERRORS_OF_ROWS = 2.0
 def keep(
     eras: LeftOut, rows: LeftOut, loss: Loss, are_ordered: bool = False
 ) -> tuple[Weighted, Array]:
-    """Return the members to keep, and the predictions of an average in eras left out:
-    all members if they gain there; else those by folds of rows, if they gain in rows
-    beyond doubt; else the plain model, with the predictions of all.
+    """Return the members to keep, and the predictions of an average in eras left out.
+    Keep all members if their average gains there, or if the plain model diverges. Else,
+    keep members with weights from folds of rows, if these gain in rows beyond doubt.
+    Else, keep the plain model, and return the predictions of the average of all.
     """
 
     def average_of(weighted: Weighted) -> tuple[Array, Array]:

@@ -97,7 +97,7 @@ class Search:
     """Fits members in folds until a deadline. With folds of eras, all members are
     fitted in the last fold, which has the most training rows; then the best members in
     the fold before it; then the best of these in all other folds. If folds leave groups
-    out, the first step is the last two folds, and the second all others.
+    out, all members are fitted in the last two folds, and the best in all other folds.
     """
 
     members: dict[str, Any]
@@ -252,8 +252,9 @@ class Search:
 
 
 class _Stages:
-    """Follows a booster's fit in a fold: predicts the rows left out after each stage,
-    and stops the fit once a share of all trees (`patience`) brings no smaller loss.
+    """Follows a booster's fit in a fold. After each stage, which is a number of trees,
+    it predicts the rows that the fold leaves out. It stops the fit once a share of all
+    trees (`patience`) brings no smaller loss.
     """
 
     def __init__(
@@ -350,8 +351,8 @@ def respond(
 
 
 def stages_of(model: BaseEstimator) -> list[int]:
-    """Return the stages (numbers of trees or of penalties) after which a model may end;
-    [0] if the model has only its end.
+    """Return the stages after which a model may end: numbers of trees or, for a linear
+    model, of penalties. Return [0] if the model cannot end before all of it is fitted.
     """
     if isinstance(model, LinearRegressor | LinearClassifier):
         return list(range(1, len(model.penalties) + 1))

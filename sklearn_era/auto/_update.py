@@ -211,8 +211,9 @@ def _check_new(
 def _with_new_eras(
     model: BaseEstimator, before: LeftOut, new: Rows, groups: ArrayLike | None
 ) -> LeftOut:
-    """Append the rows of new eras to `before`, the rows so far that members predicted
-    without a fit to them. The members, which have not seen the new eras, predict these.
+    """Return `before` with the rows of new eras appended. All these rows have members'
+    predictions by fits that left the rows out; as the members have not seen the new
+    eras, they predict the new rows here.
     """
     X, y, eras, weights, encoded = new
     n_eras = np.unique(before.codes).size

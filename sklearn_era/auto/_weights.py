@@ -1,9 +1,9 @@
-"""Weights of members by their losses in rows that they have not seen.
+"""Find weights of members by their losses in rows that they have not seen.
 
 Folds of whole eras assess all members, with more noise the fewer eras there are; folds
 of shuffled rows assess members that use no eras, with less noise, but not in new eras.
-Weights by folds of rows are moved towards weights by folds of eras: the more clearly
-the latter are better in eras left out, the further.
+Weights by folds of rows are moved towards weights by folds of eras: the further, the
+more clearly the weights by folds of eras are better in eras left out.
 """
 
 from typing import Any, NamedTuple
@@ -67,8 +67,9 @@ class LeftOut(NamedTuple):
         return float(mean_and_error(by_era)[0]), error
 
     def error_of_both(self, error: float, values: Array) -> float:
-        """Return the standard error of the mean of rows' values in two-way clusters, by
-        eras and groups (Cameron, Gelbach, Miller 2011), given the `error` by eras.
+        """Return the standard error of the mean of rows' values, which depend on each
+        other in eras and in groups (Cameron, Gelbach, Miller 2011). `error` is the
+        standard error for eras alone, which is returned if there are no groups.
         """
         if self.groups is None:
             return error
@@ -108,8 +109,9 @@ def weigh(
     eras: LeftOut, rows: LeftOut, loss: Loss, are_ordered: bool = False,
     share: float | None = None,
 ) -> Weighted:  # fmt: skip
-    """Return members with stages and weights: a `share` of weights is from folds of
-    eras, the rest from folds of rows. None finds the share by the gain in eras.
+    """Return members with stages and weights. The weights are a mix: `share` is the
+    part from folds of eras, and the rest is from folds of rows. If `share` is None, it
+    is found by the gain in eras.
     """
     names = list(eras.predicted)
     of_eras = {name: eras.losses(name, loss) for name in names}
@@ -138,8 +140,9 @@ def weigh(
 
 
 def promising(left_out: LeftOut, loss: Loss, n_kept: int | None = None) -> list[str]:
-    """Return names of members to fit further: the plain, the linear and the best
-    `n_kept` others, by weight first; by default, the plain one and all with weight.
+    """Return the names of members to fit in further folds: the plain and the linear
+    model, and the best `n_kept` other members, by weight and then by loss. If `n_kept`
+    is None, return the plain model and all members with weight.
     """
     names = list(left_out.predicted)
     losses = [left_out.losses(name, loss) for name in names]
@@ -155,8 +158,9 @@ def promising(left_out: LeftOut, loss: Loss, n_kept: int | None = None) -> list[
 
 
 def diverging(left_out: LeftOut, loss: Loss) -> list[str]:
-    """Return names of members of positive means that diverge: of exponentials whose
-    loss is far larger than that of a constant, the mean of the targets.
+    """Return the names of members that diverge, which only the losses "poisson" and
+    "gamma" allow: members whose loss is far larger than the loss of a constant, the
+    mean of the targets.
     """
     y, weights = left_out.y, left_out.weights
     if loss.name not in ("poisson", "gamma") or np.ptp(y) == 0:
@@ -174,8 +178,8 @@ def diverging(left_out: LeftOut, loss: Loss) -> list[str]:
 def update_weights(
     eras: LeftOut, weights: Array, loss: Loss, are_ordered: bool = False
 ) -> Array:
-    """Return the weights moved towards the best weights for all eras: the larger the
-    gain is in standard errors, the further.
+    """Return the weights moved towards the best weights for all eras. The larger the
+    gain of the best weights is, in standard errors, the further the weights move.
     """
     ends = dict.fromkeys(eras.predicted, -1)
     found, predicted = _average(eras, ends, loss), eras.at_end()
@@ -185,8 +189,8 @@ def update_weights(
 
 
 def error_of_mean(differences: Array, are_ordered: bool) -> float:
-    """Return the standard error of the mean of differences over eras, allowing for
-    neighbours that resemble each other if eras are ordered.
+    """Return the standard error of the mean of differences over eras. If eras are
+    ordered, the error allows for neighbours that resemble each other.
     """
     error = mean_and_error(differences)[1]
     known = differences[np.isfinite(differences)]
@@ -196,8 +200,8 @@ def error_of_mean(differences: Array, are_ordered: bool) -> float:
 
 
 def _share(eras: LeftOut, gains: Array, are_ordered: bool) -> float:
-    """Return the share, 0 to 1, of weights from folds of eras: it rises with their mean
-    gain in standard errors, computed from the `gains` of rows.
+    """Return the share, 0 to 1, of the weights from folds of eras. The share rises with
+    the mean of the `gains` of rows by these weights, in standard errors.
     """
     mean, error = eras.gain_and_error(gains, are_ordered)
     if not error > 0:
@@ -218,7 +222,7 @@ def predictions_at(left_out: LeftOut, stages: dict[str, int]) -> Array:
 def _average(left_out: LeftOut, stages: dict[str, int], loss: Loss) -> Array:
     """Return weights of members at `stages`: a mean of the weights of least loss, which
     depend on chance, and of equal weights for the best members, which are hardly ever
-    bad. A member is among the best if within a standard error of the first.
+    bad. A member is among the best if its loss is within a standard error of the least.
     """
     predicted = predictions_at(left_out, stages)
     of_eras = left_out.by_era(loss(left_out.y, predicted))

@@ -1,4 +1,6 @@
-"""The base of conformal and calibrated models: it fits models that leave eras out."""
+"""Define the base of conformal and calibrated models: it fits models to part of the
+eras, to learn from predictions of the eras left out.
+"""
 
 from dataclasses import MISSING
 from numbers import Integral

@@ -204,8 +204,8 @@ class EraConformalRegressor(RegressorMixin, _Conformal):
     `power`). Each score gives a value for a new row, prediction + score * scale. The
     prediction and the scale are by the model of the fold that left out the score's row
     (CV+ [3]_) or, for ordered eras, by the model of all rows. The upper end of the
-    interval is a quantile of these values; the lower end is one of the values
-    prediction - score * scale.""",
+    interval is a quantile of these values, and the lower end is a quantile of the
+    values prediction - score * scale.""",
         task="regressor", folds=_FOLDS, more=_AXES + _POWER, attributes=_SCORES,
         rest=f"""{_NOTES}
     >>> y = X[:, 0] + rng.normal(size=20)[shops]
@@ -273,9 +273,9 @@ class EraConformalRegressor(RegressorMixin, _Conformal):
 
 
 def _mass(atoms: _Atoms, values: Any, side: Any) -> Any:
-    """Return the sum over models of the mass of those of the model's scores that are
-    below the model's `values` (`side` "left") or at most these ("right"). `values` have
-    a first axis for models.
+    """Return the mass of scores that are below `values` (`side` "left") or at most
+    `values` ("right"), summed over models. Each model's scores are compared with the
+    model's own values, along the first axis of `values`.
     """
     return sum(
         sums[np.searchsorted(scores, of_model, side)]
@@ -305,11 +305,12 @@ class EraConformalClassifier(ClassifierMixin, _Conformal):
         summary="""Make sets of classes that cover the true one in eras not yet seen.
 
     The score of a row left out is 1 minus the probability of its true class; the score
-    of any class of a new row is 1 minus its probability. A class is in the new row's
-    set unless the scores left out that are below its score have a mass of `level` or
-    more. Its probability is by the model of the fold that left out the score's row or,
-    for ordered eras, by the model of all rows. A set is empty if no class is as
-    probable as true classes mostly are.""",
+    of a class for a new row is 1 minus the probability of the class. A class is in the
+    new row's set, unless the scores of rows left out that are below the score of the
+    class have a mass of `level` or more. To compare with a row left out, the
+    probability is by the model of the fold that left out that row or, for ordered eras,
+    by the model of all rows. A set is empty if no class is as probable as true classes
+    mostly are.""",
         task="classifier with `predict_proba`", folds=_FOLDS, more=_AXES,
         attributes=_SCORES,
         rest=f"""{_NOTES}

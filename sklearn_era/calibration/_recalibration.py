@@ -40,10 +40,11 @@ class RandomEffects(NamedTuple):
     def fit(
         cls, y: Array, p: Array, weights: Array, codes: NDArray[Any], n_eras: int
     ) -> Self:
-        """Estimate levels and slopes of eras, and their distribution, as EM does whose
-        E-step takes each era's posterior for normal about its mode (Stiratelli, Laird,
-        Ware 1984). Each move goes to the point that EM would come to in the end if the
-        eras' log-likelihoods were quadratic, as they nearly are about modes.
+        """Estimate levels and slopes of eras, and their distribution. The result is
+        that of an EM algorithm whose E-step takes each era's posterior for normal about
+        its mode (Stiratelli, Laird, Ware 1984). Each move goes to the point at which EM
+        would end if the eras' log-likelihoods were quadratic, as they nearly are about
+        modes.
         """
         z = log_odds(p)
         center = float(np.average(z, weights=weights))
@@ -222,11 +223,11 @@ class EraCalibratedClassifier(ClassifierMixin, OutOfEra):
         logit P(y = 1) = c + level_j + slope_j (z - c)
 
     with normal levels and slopes. If the eras passed to ``predict_proba`` are known,
-    their rows get the era's own level and slope: the fewer rows an era had in the fit,
-    the nearer to the mean. Predictions for these rows are by the model that was fitted
-    without the era. Rows of other eras get the mean probability over the distribution
-    of eras: the more eras differ, the nearer to 1/2. Each of several classes is
-    recalibrated against the others.
+    their rows get the era's own level and slope, which are the nearer to the mean, the
+    fewer rows the era had in the fit. Predictions for these rows are by the model that
+    was fitted without the era. Rows of other eras get the mean probability over the
+    distribution of eras, which is the nearer to 1/2, the more eras differ. If there are
+    more than two classes, each is recalibrated against the others.
     For new eras alone, :class:`~sklearn.calibration.CalibratedClassifierCV` in folds of
     whole eras does as well on public data.""",
         task="classifier with `predict_proba`",
@@ -235,7 +236,7 @@ class EraCalibratedClassifier(ClassifierMixin, OutOfEra):
         attributes="""    effects_ : ndarray of shape (n_classes, n_eras_left_out, 2)
         Levels and slopes of eras; if there are two classes, for the second one alone.
     mean_effects_, spread_effects_ : ndarray of shape (n_classes, 2)
-        Their means and standard deviations in the distribution over eras.""",
+        Means and standard deviations of levels and slopes over eras.""",
         rest="""
     References
     ----------

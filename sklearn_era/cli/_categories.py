@@ -1,4 +1,4 @@
-"""Categories as text, and those of a table as the ones that a model knows."""
+"""Spell categories as text, and match a table's categories to those of a model."""
 
 import re
 from collections import Counter
@@ -28,8 +28,8 @@ def spell(value: Any) -> str:
 
 
 def _plain(text: str) -> str:
-    """Return the text that all spellings of a flag, a time or a whole number share; or,
-    for anything else, the text itself.
+    """Return one text for all spellings of the same flag, time or whole number, such as
+    "1" for "1.0"; return any other text itself.
     """
     if text.lower() in ("true", "false"):
         return text.lower()
@@ -40,8 +40,9 @@ def _plain(text: str) -> str:
 
 
 def find_known(texts: Iterable[str], known: dict[str, Any]) -> dict[str, Any]:
-    """Return the values in `known` of texts, by text. One that is not there has the
-    value of another spelling, unless several known texts are its spellings.
+    """Return a dict from those of `texts` that are known to their values in `known`. A
+    text that is not a key of `known` gets the value of a key that is another spelling
+    of the text, unless several keys are.
     """
     plain = {x: _plain(x) for x in known}
     n_spellings = Counter(plain.values())
@@ -56,7 +57,9 @@ def find_known(texts: Iterable[str], known: dict[str, Any]) -> dict[str, Any]:
 
 
 def match_categories(X: pd.DataFrame, estimator: Any) -> None:
-    """Replace X's categories by the model's of the same text; warn of unknown ones."""
+    """Replace each category in X by the model's category with the same text, in place.
+    Warn of categories that the model does not know.
+    """
     is_encoded = getattr(estimator, "encoder_", None) is not None
     estimator = first_booster(estimator)
     if hasattr(estimator, "_codings"):  # a linear model

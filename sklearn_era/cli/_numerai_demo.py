@@ -114,7 +114,7 @@ def run_demo(steps: Steps) -> None:
 
 class DemoData(NamedTuple):
     """The paths of files and of the later eras (`future`), and the names of features
-    whose effects last (`stable_features`) or turn (`unstable_features`).
+    whose effects last (`stable_features`) or change sign (`unstable_features`).
     """
 
     paths: dict[str, Path]

@@ -51,7 +51,9 @@ _HAND_ON = (
 
 
 class TableFile:
-    """The table DATA, with the names of all, of categorical and of index columns."""
+    """The table DATA, with the names of all its columns, of those with categories, and
+    of those that were a pandas index.
+    """
 
     def __init__(self, path: Path, sep: _Text, encoding: _Text, decimal: _Text) -> None:
         self._path, self._encoding = path, "utf-8" if encoding is None else encoding
@@ -85,7 +87,9 @@ class TableFile:
         return check_known(name, self.columns, f"{argument}: there is no column")
 
     def distinct(self, given: dict[str, str | None]) -> dict[str, str]:
-        """Return the option of each given column; raise InputError if one has two."""
+        """Return a dict from each given column to the option that names the column;
+        raise InputError if two options name the same column.
+        """
         found: dict[str, str] = {}
         for of, name in given.items():
             if name is not None and found.setdefault(self.find(name, of), of) != of:
@@ -322,8 +326,8 @@ def make_eras(frame: pd.DataFrame, names: Sequence[str], table: TableFile) -> An
 
 
 def era_columns_of(estimator: Any, metadata: Any) -> list[Any]:
-    """Return a list of the columns of eras that predictions depend on: none, the column
-    of the fit (None if its name is unknown), or those of times and of groups.
+    """Return a list of the columns of eras that predictions depend on: none; the column
+    in the fit (None if its name is unknown); or the two columns of times and groups.
     """
     if (pair := vars(estimator).get("_pair")) is not None:
         order, names = pair
@@ -333,8 +337,8 @@ def era_columns_of(estimator: Any, metadata: Any) -> list[Any]:
 
 
 def _differs_by_era(estimator: Any) -> bool:
-    """Return whether predictions of the same row may differ between eras. Of models
-    that take eras, only those that are known to ignore them are the same.
+    """Return whether predictions of the same row may differ between eras: True for any
+    model that takes eras to predict, unless the model is known to ignore them.
     """
     if hasattr(estimator, "_predictors"):  # trees
         return getattr(estimator, "era_effects", None) is not None

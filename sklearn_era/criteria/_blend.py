@@ -1,4 +1,4 @@
-"""The `Blend`, and the conversion of values of `split_criterion` into criteria."""
+"""Define the `Blend`, and convert values of `split_criterion` into criteria."""
 
 import math
 import sys
@@ -24,10 +24,11 @@ from ._custom import CustomCriterion
 class Blend(EraCriterion):
     """The weighted sum of the keys of several criteria.
 
-    The key of :class:`Directional` is the agreement; ties go to the pooled gain. The
-    keys of :class:`TimeRobust` and of the ratio of :class:`Invariant` cannot be summed
-    with others. A split is valid if the sum is positive and, in a blend with a
-    :class:`Directional`, the agreement is at least its `min_agreement`.
+    The key of a criterion is the value by which it ranks splits. The key of
+    :class:`Directional` is the agreement; ties go to the pooled gain. The keys of
+    :class:`TimeRobust`, and of :class:`Invariant` with ``statistic="ratio"``, cannot be
+    summed with other keys. A split is valid if the sum is positive and, in a blend with
+    a :class:`Directional`, the agreement is at least its `min_agreement`.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""The criteria, each with its formula and its source, and their base class."""
+"""Define the criteria, each with its formula and its source, and their base class."""
 
 from dataclasses import dataclass, fields
 from math import inf
@@ -106,10 +106,11 @@ class Era(EraCriterion):
     Use it for data in which a few large eras would otherwise decide: a split must help
     in the eras one by one, and not only in their sum.
 
-    The key is ``B_alpha(gain_1, ..., gain_M)`` with
-    ``B_alpha(x) = sum_j x_j exp(alpha x_j) / sum_j exp(alpha x_j)``, equation 36 of
-    [1]_, whose gain has a factor 1/2, so that its alpha is twice ours. A split is valid
-    if the key is positive. An era that a split does not cover has gain 0.
+    The key, which is the value that ranks splits, is ``B_alpha(gain_1, ..., gain_M)``
+    with ``B_alpha(x) = sum_j x_j exp(alpha x_j) / sum_j exp(alpha x_j)``, equation 36
+    of [1]_. The gain of [1]_ has a factor 1/2, so that its alpha is twice ours. A split
+    is valid if the key is positive. A split *covers* an era that has at least
+    `min_samples_per_era` rows on each side; an era that is not covered has gain 0.
 
     Parameters
     ----------
@@ -158,11 +159,12 @@ class Directional(EraCriterion):
     Use it where the sign of effects matters more than their size: for shortcuts that
     change direction between eras, and for weak effects that persist.
 
-    The key is the agreement ``D = |sum_j sign(v_Lj - v_Rj)| / M`` with
-    ``v = -G / (H + l2)``, equation 39 of [1]_. Ties, which are common, go to the larger
-    ``B_alpha`` of the gains (see :class:`Era`), within and across features. A split is
-    valid if ``D > 0``, ``D >= min_agreement`` and ``B_alpha > 0``. An era that a split
-    does not cover has direction 0.
+    The key, which is the value that ranks splits, is the agreement
+    ``D = |sum_j sign(v_Lj - v_Rj)| / M`` with ``v = -G / (H + l2)``, equation 39 of
+    [1]_. Ties, which are common, go to the larger ``B_alpha`` of the gains (see
+    :class:`Era`), within and across features. A split is valid if ``D > 0``,
+    ``D >= min_agreement`` and ``B_alpha > 0``. An era that a split does not cover (see
+    :class:`Era`) has direction 0.
 
     Parameters
     ----------
@@ -198,10 +200,10 @@ class TimeRobust(EraCriterion):
     Use it for data in which the worst period counts, and in which each period has many
     rows: the package of [1]_ requires 100 rows of each period on both sides.
 
-    The key is ``-agg_j L_j``, equations 5.1 to 5.4 of [1]_: agg is the `aggregation`,
-    whose maximum is over the eras that the split covers, and ``L_j`` is the impurity of
-    era j after the split: by default, the mean squared deviation from the era's values
-    on the two sides.
+    The key, which is the value that ranks splits, is ``-agg_j L_j``, equations 5.1 to
+    5.4 of [1]_: agg is the `aggregation`, whose maximum is over the eras that the split
+    covers (see :class:`Era`), and ``L_j`` is the impurity of era j after the split: by
+    default, the mean squared deviation from the era's values on the two sides.
 
     Parameters
     ----------
@@ -259,9 +261,10 @@ class Invariant(EraCriterion):
     Use it where the size of effects differs between eras: splits by such effects are
     postponed, and splits by effects that are the same in all eras come first.
 
-    The key is the pooled gain, minus `penalty` times the node's sum of hessians times
-    the statistic; equations 15 to 22 of [1]_. A split is valid if its pooled gain is
-    positive. The statistic is over the eras that a split covers.
+    The key, which is the value that ranks splits, is the pooled gain, minus `penalty`
+    times the node's sum of hessians times the statistic; equations 15 to 22 of [1]_. A
+    split is valid if its pooled gain is positive. The statistic is over the eras that
+    the split covers (see :class:`Era`).
 
     Parameters
     ----------
@@ -309,8 +312,10 @@ class Invariant(EraCriterion):
 class VREx(EraCriterion):
     """The mean of the gains of the eras, minus their standard deviation.
 
-    The key is ``mean_j gain_j - penalty * std_j gain_j``, after the penalty of [1]_. A
-    split is valid if its key is positive. An era that is not covered has gain 0.
+    The key, which is the value that ranks splits, is
+    ``mean_j gain_j - penalty * std_j gain_j``, after the penalty of [1]_. A split is
+    valid if its key is positive. An era that the split does not cover (see
+    :class:`Era`) has gain 0.
 
     Parameters
     ----------

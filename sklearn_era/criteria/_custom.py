@@ -1,4 +1,4 @@
-"""A criterion that the user defines, in NumPy."""
+"""Define the base class of criteria that users write in NumPy."""
 
 from __future__ import annotations
 

@@ -54,8 +54,8 @@ class CollectiveExchange(Exchange):
 def start_tracker(
     fit_id: str, n_workers: int, timeout: int, dask_worker: Any = None
 ) -> dict[str, Any]:
-    """Start a tracker on this worker, as clients may leave. Return its address, in the
-    form of the `group` that `call_in_group` takes.
+    """Start a tracker on this worker, and not on the client, as clients may leave.
+    Return the tracker's address, in the form of `group` of `call_in_group`.
     """
     tracker = RabitTracker(
         n_workers=n_workers, host_ip=get_address_host(dask_worker.address),

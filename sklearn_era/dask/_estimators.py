@@ -258,7 +258,7 @@ _DOC = """{local}, fitted on the workers of a Dask cluster.
 *Experimental*: it may change without a deprecation.
 
 Each worker trains on its own rows, which take one byte per value. For each split the
-workers reduce a few sums per candidate, so that the traffic of a tree depends neither
+workers add up a few sums per candidate, so that the traffic of a tree depends neither
 on the number of rows nor on the number of eras. Trees are those of the local estimator,
 except where two splits are equally good to 12 digits. The guide lists the data that
 workers send, and the limits.
@@ -282,7 +282,7 @@ shuffle : bool, default=True
 Attributes
 ----------
 bytes_exchanged_ : int
-    The most bytes that any worker sent to be reduced.
+    The largest number of bytes that a worker sent, to have sums added up.
 
 See Also
 --------

@@ -102,7 +102,7 @@ def shuffle_parts(
     parts: Sequence[Any], places: Ints, n_workers: int, n_features: int,
     is_weighted: bool,
 ) -> list[Any]:  # fmt: skip
-    """Return one delayed part for each worker: the binned rows of its eras."""
+    """Return one delayed part for each worker: the binned rows of the worker's eras."""
     to_frame, from_frame = delayed(_to_frame), delayed(_from_frame)
     # Made here: a worker may hang.
     no_rows = EncodedPart(

@@ -257,7 +257,7 @@ def _fitted_attributes(estimator: BaseEstimator) -> dict[str, Any]:
 
 
 def _local_loss(loss: BaseLoss) -> Any:
-    """Return a copy of the loss as a fit on one machine has it, without an exchange."""
+    """Return a copy of a loss without the exchange, as a fit on one machine has it."""
     local = copy.copy(loss)
     local.__class__ = type(loss).__mro__[2]
     del local.exchange

@@ -45,9 +45,9 @@ def time_blocks(
 
     Rows of equal time share a block, and blocks follow the order of time. With
     ``by="rows"``, which suits the split criteria, blocks have about equal numbers of
-    rows, and none is empty; a time that has more rows than this is a block alone. With
-    ``by="time"``, blocks have equal lengths, like quarters: the block of time t is
-    ``floor(n_blocks (t - t_min) / (t_max - t_min))``, with t_max in the last one.
+    rows, and none is empty; a time with more rows than such a block is a block of its
+    own. With ``by="time"``, blocks have equal lengths, like quarters: the block of t is
+    ``floor(n_blocks (t - t_min) / (t_max - t_min))``, and t_max is in the last block.
 
     Parameters
     ----------

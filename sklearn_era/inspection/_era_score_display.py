@@ -120,8 +120,8 @@ class EraScoreDisplay:
         next_error : float, default=None
             The sampling error of the next era's score, which widens its intervals. None
             takes the root mean square of the errors of known scores ("measured" in the
-            figure); 0 is for the true score, that of infinitely many rows, as in
-            metafor.
+            figure); 0 is for the true score, which infinitely many rows would give, as
+            in R's package metafor.
         numbers : bool, default=None
             Whether to print scores, their intervals of 95 % and `n_samples` at the
             right of a forest plot. None prints them in every forest plot.

@@ -80,8 +80,9 @@ class EraStabilityDisplay(_HeatMap):
     ) -> "EraStabilityDisplay":
         """Draw a heat map of the features' effects by era, sorted by p-value.
 
-        The names of features for which `turns` is True (see :func:`era_stability`) are
-        bold. The color scale ends at the 90% quantile of the absolute effects drawn.
+        Bold names mark features whose effect changes its sign between eras, for which
+        `turns` of :func:`era_stability` is True. The color scale ends at the 90%
+        quantile of the absolute effects drawn.
 
         Parameters
         ----------

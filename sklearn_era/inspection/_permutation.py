@@ -35,11 +35,12 @@ def era_permutation_importance(
     n_jobs: int | None = None, verbose: int = 0,
     random_state: int | np.random.RandomState | None = None, as_frame: bool = False,
 ) -> Bunch:  # fmt: skip
-    """Measure by how much the score falls in eras left out if a feature is permuted.
+    """Measure how far the score falls, in eras left out, if a feature is permuted.
 
     Models are fitted in folds of whole eras. In each era left out, one feature at a
     time is permuted among the era's rows. The importance is the score less the mean
-    score after permutations [1]_. Differences in level between eras do not count.
+    score after permutations [1]_. As values stay within their era, differences between
+    the levels of eras do not count.
 
     Parameters
     ----------

@@ -94,8 +94,8 @@ def check_replay_data(
 
 def replay_trees(estimator: BaseEstimator, data: ReplayData) -> Iterator[TreeSums]:
     """Yield a `TreeSums` over `data` for each tree. A booster's gradients are taken at
-    the predictions of all earlier trees, a forest's at the mean of the rows that the
-    tree drew.
+    the predictions of all earlier trees; a forest's gradients are taken at the mean
+    target of the rows that the tree drew.
     """
     if hasattr(estimator, "_era_intercepts"):
         raise ValueError(
@@ -180,8 +180,9 @@ def _boosting_gradients(
 def _forest_gradients(
     estimator: BaseEstimator, data: ReplayData, n_threads: int
 ) -> Compute:
-    """Return a function that computes gradients of the squared error. They are taken at
-    the mean of the rows that a tree drew, as no tree of a forest builds on another one.
+    """Return a function that computes gradients of the squared error. Gradients are
+    taken at the mean target of the rows that a tree drew, as no tree of a forest builds
+    on another one.
     """
     targets = estimator._make_targets(data.y)
     weights = 1.0 if data.sample_weight is None else data.sample_weight

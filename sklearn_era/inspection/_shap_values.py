@@ -134,7 +134,7 @@ def shap_values(model: BaseEstimator, X: Any, *, background: Any = None) -> Shap
         second class or of each class if there are more than two, before they are scaled
         to add up to 1. With `era_effects`, ``base_values`` holds the forecast of a new
         era or, where ``predict(X)`` reads times and groups from columns of X, the
-        intercepts of each row's own.
+        intercepts of each row's own time and group.
 
         `AutoEraClassifier`, and `AutoEraRegressor` with a log link, average the
         predictions of members after the link. Exact values of such an average are not

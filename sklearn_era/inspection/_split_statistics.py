@@ -46,7 +46,7 @@ def split_statistics(
 
     The rows of `X` go down the fitted trees, in a forest all rows down each tree. In a
     booster, gradients and hessians of an iteration are taken at the sum of all earlier
-    trees; in a forest, at the mean of the rows that the tree drew. Their sums on both
+    trees; in a forest, at the mean target of the rows that the tree drew. Sums on both
     sides of a split give the split's gain and direction, over all rows and in each era.
     On the rows of the fit, these are the numbers that the fit used; on other rows, they
     show whether the split holds there.

@@ -61,7 +61,7 @@ def era_stability(
     share noise, errors for independent rows [3]_ are multiplied by a factor, which is
     estimated from the effects of values shifted along an era's rows.
 
-    A feature turns if effects of both signs are too large for chance [1]_. With Q the
+    A feature *turns* if effects of both signs are too large for chance [1]_. With Q the
     sum of squares of negative effects, each divided by its standard error, K the number
     of effects of at most one standard error, as larger effects are left out [4]_, and Φ
     the normal distribution function, the p-value of the hypothesis that all effects are
@@ -218,8 +218,9 @@ def _prices(
     estimator: BaseEstimator, X: Table, y: ArrayLike, params: Mapping[str, Any],
     result: Bunch, options: Any, progress: Progress,
 ) -> dict[str, list[Any]]:  # fmt: skip
-    """Return the `price` of `era_stability`: gains of score, in known and in new eras,
-    without the features that turn, one by one and all together.
+    """Return the `price` of `era_stability`: how much the score gains, in known and in
+    new eras, without features that turn (whose effect changes its sign between eras).
+    The features are left out one by one, and all together.
     """
     turning, features = np.flatnonzero(result.turns), np.arange(result.turns.size)
     ranked = turning[np.argsort(result.p_value[turning], kind="stable")]

@@ -34,7 +34,9 @@ Codes = NDArray[np.intp]
 
 
 class Rows(NamedTuple):
-    """Rows sorted by era: a feature's bins, and residuals without that feature."""
+    """Rows sorted by era, with the bins of a feature, and with the residuals of
+    predictions that were made without this feature.
+    """
 
     residuals: Array  # (n_rows, n_outputs)
     bins: Codes  # of the feature
@@ -194,8 +196,9 @@ def make_design(
     codes: Codes, n_eras: int, are_ordered: bool, rng: np.random.RandomState
 ) -> Design:
     """Return a `Design` for rows sorted by era. Blocks of an era's rows belong to the
-    first half and to the second half in turn. If eras are ordered, each further level
-    has half as many blocks of eras, down to two.
+    first half and to the second half in turn. At the first of the `levels`, each era is
+    a block. If eras are ordered, each further level has half as many blocks of eras as
+    the level before, down to two.
     """
     counts = np.bincount(codes, minlength=n_eras)
     is_used = (counts >= _LEAST_ROWS)[codes]

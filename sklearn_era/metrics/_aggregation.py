@@ -73,9 +73,10 @@ def aggregate(
 def check_direction(
     aggregation: Any, greater_is_better: bool | None, name: str, what: str = ""
 ) -> None:
-    """Raise ValueError if `aggregation` depends on the metric's direction, which is
-    unknown (None), or suits scores only and the metric is an error. A mean, "std" or a
-    function depends on the direction only if `what`, a noun for the message, is given.
+    """Raise ValueError if `aggregation` depends on whether greater values are better
+    and this is not known (None), or if it suits only scores and the metric is an error.
+    "mean", "std" and a function depend on it only if `what` is given: a noun for the
+    error's message.
     """
     if callable(aggregation) or aggregation in ("mean", "std"):
         needs_score = False

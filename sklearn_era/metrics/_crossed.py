@@ -156,8 +156,8 @@ class CrossedEras:
             self._factors = np.divide.outer(squares, chi2.ppf(shares, self._n + 3))
 
     def _levels(self, point: Array) -> Any:
-        """Return the variance of rows, the variance of residuals, and the unit of
-        variances of columns, at a point of the grid.
+        """Return three numbers for a point of the grid: the variance of rows, the
+        variance of residuals, and the unit in which variances of columns are given.
         """
         level = self._square * np.exp(point[1]) if self._has_errors else 1.0
         row, column = self._units * level
@@ -189,9 +189,9 @@ class CrossedEras:
         return Equations(information.clip(0), basis, products, gram, determinant)
 
     def _likelihoods(self, equations: Equations, columns: Array) -> Array:
-        """Return the logs of restricted likelihoods (Patterson, Thompson 1971), and the
-        weighted sums of squared residuals. `columns` has candidates for the variance
-        between columns, each of which gives one of both.
+        """Return two rows with a number for each candidate in `columns`, which has
+        variances between columns: the log of the restricted likelihood (Patterson,
+        Thompson 1971), and the weighted sum of squared residuals.
         """
         _, grams, determinants = equations.at(columns)
         precision, n = grams[:, 0, 0], self._n - 1
@@ -259,9 +259,9 @@ class CrossedEras:
         return dict(zip([*names, "residual"], found, strict=True))
 
     def _weigh(self, shares: Any) -> Array:
-        """Return the weights of all points of the grid, by the prior that matches the
-        probabilities of the sum of a point's three variances, each multiplied by its
-        number in `shares` (Peers 1965).
+        """Return the weights of all points of the grid. The prior (Peers 1965) matches
+        the probabilities of a sum: the sum of a point's three variances, each of which
+        is multiplied by its number in `shares`.
         """
         of_residual = max(1, self._n - self._sizes.sum() + 1)
         freedom = np.append(self._sizes - 1, of_residual)

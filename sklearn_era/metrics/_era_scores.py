@@ -77,7 +77,7 @@ class EraScores(Mapping[Any, Any]):
         return self.scores if is_dict else {next(iter(self.directions)): self.scores}
 
     def _like_scores(self, by_metric: dict[str, Any]) -> Any:
-        """Return the dict if there are several metrics, else its only value."""
+        """Return `by_metric` if there are several metrics, else its only value."""
         return by_metric if isinstance(self.scores, dict) else by_metric.popitem()[1]
 
     @cached_property

@@ -44,8 +44,8 @@ def read_pairs(scores: Any, eras: Any, order: Any) -> tuple[Array, EraAxes] | No
 
 def read_errors(errors: Any, scores: Array, has_right_shape: bool, one: str) -> Array:
     """Return the sampling errors of scores, or zeros if `errors` is None. Raise
-    ValueError if not `has_right_shape`, or unless there is one error for each score;
-    the message has `one` as the noun for a score's unit, "era" or "pair".
+    ValueError if `has_right_shape` is False, or if there is not one error for each
+    score; the message calls a score's unit by the noun `one`, "era" or "pair".
     """
     raw = errors.scores if isinstance(errors, EraScores) else errors
     raw = np.zeros(scores.shape[-1]) if raw is None else raw
@@ -61,9 +61,9 @@ def read_errors(errors: Any, scores: Array, has_right_shape: bool, one: str) -> 
 def known_places(
     scores: Array, errors: Array, labels: NDArray[Any]
 ) -> NDArray[np.intp]:
-    """Return the places of scores that are known and have a known error; warn of scores
-    without an error. Raise ValueError if fewer than two are left, if a score is
-    infinite, or if an error is negative or infinite.
+    """Return the indices of the scores that are known and have a known error; warn of
+    scores without an error, which are left out. Raise ValueError if fewer than two
+    scores are left, if a score is infinite, or if an error is negative or infinite.
     """
     is_lost = ~np.isnan(scores) & np.isnan(errors)
     places = np.flatnonzero(~np.isnan(scores) & ~is_lost)

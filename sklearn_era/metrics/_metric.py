@@ -113,8 +113,10 @@ def is_defined(
 
 
 def positive_class(metric: Any, params: Mapping[str, Any], y: Any) -> dict[str, Any]:
-    """Return, as `pos_label`, the larger of the two classes of all rows if the metric
-    would take it from the rows of an era, which may be of one class; else return {}.
+    """Return ``{"pos_label": ...}`` with the larger of the two classes of all rows, for
+    metrics that else take the larger class of an era's rows, which may be of one class.
+    Return {} for other metrics, if `params` has a `pos_label`, or unless there are two
+    classes and both are numbers.
     """
     metric, params = _bound(metric, params)
     if not any(metric is x for x in _OF_LARGER) or params.get("pos_label") is not None:
@@ -125,7 +127,9 @@ def positive_class(metric: Any, params: Mapping[str, Any], y: Any) -> dict[str, 
 
 
 def _bound(metric: Any, params: Mapping[str, Any]) -> tuple[Any, Mapping[str, Any]]:
-    """Return a partial's function, and its arguments with `params`."""
+    """Return (function, arguments): of a partial, its function and its arguments joined
+    with `params`; of any other metric, the metric and `params`.
+    """
     if isinstance(metric, partial):
         return metric.func, {**metric.keywords, **params}
     return metric, params

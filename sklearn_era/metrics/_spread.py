@@ -123,7 +123,7 @@ def least_spread(scores: Array) -> float:
 
 
 def least_errors(scores: Array, errors: Array) -> Array:
-    """Return errors, with a small part of the scores' deviation in place of 0."""
+    """Return errors that are at least a small part of the scores' deviation."""
     scale = max(scores.std(ddof=1), least_spread(scores))
     return np.maximum(errors, _LEAST_ERROR * scale)
 

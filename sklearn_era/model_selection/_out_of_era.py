@@ -120,7 +120,9 @@ def fit_arguments(
 
 @contextmanager
 def quiet_folds(n_jobs: int | None) -> Iterator[list[Any]]:
-    """Hide warnings on folds; yield a list, which gets the columns without a value."""
+    """Hide warnings on folds in the block; yield a list, to which the names of columns
+    without a value are added.
+    """
     with no_value_noted() as empty:
         for message in _IGNORED:
             warnings.filterwarnings("ignore", message=message)
@@ -133,7 +135,9 @@ def quiet_folds(n_jobs: int | None) -> Iterator[list[Any]]:
 def folds_warned_once(
     n_jobs: int | None, rows: str = "rows that some fold trains on"
 ) -> Iterator[None]:
-    """Hide warnings on folds; at the end, warn of columns without a value in `rows`."""
+    """Hide warnings on folds in the block; after it, warn once of columns that have no
+    value in some fold. In the message, `rows` names the rows without a value.
+    """
     with quiet_folds(n_jobs) as empty:
         yield
     warn_of_no_value(empty, rows)
@@ -208,9 +212,10 @@ def folds_of_eras(
     cv: Any, eras: EncodedEras, are_ordered: bool, *, gap: int = 0,
     horizon: Duration = 1, group: str = "new", tests_half: bool = False,
 ) -> Any:  # fmt: skip
-    """Return a splitter that makes `cv` (or 5) folds from codes of eras, or a list of
-    such folds of rows. With `tests_half`, folds of ordered eras test only the last half
-    of the eras, or the last quarter if they test new groups.
+    """Return folds of eras, `cv` in number (5 if None): a splitter that takes codes of
+    eras or, for ordered eras with groups or a duration as `horizon`, a list of pairs of
+    rows. With `tests_half`, folds of ordered eras test only the last half of the eras,
+    or the last quarter if they test new groups.
     """
     n_folds, n_eras = 5 if cv is None else int(cv), eras.labels.size
     if not are_ordered:

@@ -147,8 +147,8 @@ def _is_known(scorer: Any) -> bool:
 
 
 def score_era(scorer: Any, model: Any, X: Any, *y: Any, **params: Any) -> Any:
-    """Return the scorer's score of an era's rows; NaN, with a warning, for a metric of
-    the positive class if no row is of that class.
+    """Return the scorer's score of an era's rows. Return NaN, with a warning, if the
+    metric needs a class that no row has (see `is_defined`).
     """
     if y and isinstance(scorer, _Scorer):
         classes, weights = getattr(model, "classes_", ()), params.get("sample_weight")
@@ -185,7 +185,10 @@ def _asked_once(
 def prediction(
     method: str, returned: str, rows: str = "array-like", array: str = "ndarray"
 ) -> Callable[..., Any]:
-    """Return a method, with a docstring, that hands X and eras to `_ask`."""
+    """Return a method called `method`, with a docstring, that passes X and eras to the
+    model's `_ask`. The docstring names the result by `returned`, and types of arguments
+    and result by `rows` and `array`.
+    """
 
     def predict(
         self: BaseEstimator, X: Table, *, eras: Eras | None = None

@@ -90,7 +90,9 @@ class SearchByEra(GridSearchCV):
             self.verbose = verbose
 
     def _check_eras(self, eras: Any, X: Any) -> Any:
-        """Return each row's era label; set `era_order_` and `_eras`, labels encoded."""
+        """Return each row's era label; set `era_order_` and `_eras`, the encoded eras.
+        Raise ValueError for a scorer that aggregates eras other than by the mean.
+        """
         name = "EraSearchCV"
         labels, encoded, is_ordered = read_known(eras, X, self.era_order, name)
         self._eras = encoded
@@ -193,7 +195,9 @@ class SearchByEra(GridSearchCV):
         return scorer
 
     def _with_plain(self) -> Any:
-        """Return the grid with the plain model first: the estimator's own values."""
+        """Return the grids with one more before them, for the plain model: it has the
+        estimator's own value of each parameter in the grids.
+        """
         grid = self.param_grid
         grids = [grid] if isinstance(grid, Mapping) else list(grid)
         own, tried = self.estimator.get_params(), set().union(*grids)

@@ -65,7 +65,9 @@ class Query(NamedTuple):
 
 
 def _parts(shape: Any) -> tuple[str, Any]:
-    """Return a shape in two forms: GraphQL's selection, and a type for pydantic."""
+    """Return the parts to ask for, as in `Query.shape`, in two forms: as GraphQL's
+    text, and as a type by which pydantic checks the answer.
+    """
     if isinstance(shape, list):
         text, kind = _parts(shape[0])
         return text, Annotated[GenericAlias(list, kind), _NO_NULLS]
@@ -211,7 +213,9 @@ class Numerai:
         return min(found, key=attrgetter("number"))
 
     def _rounds(self, number: int | None) -> list[TournamentRound]:
-        """Return the rounds that Numerai lists: the current one for 0, all for None."""
+        """Return the rounds that Numerai lists: if `number` is 0, only the current one;
+        if it is None, all.
+        """
         found = self.ask(ROUNDS, number)
         rounds = [(x.number, x.openTime, x.closeStakingTime) for x in found]
         now = self.http.now()

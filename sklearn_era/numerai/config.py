@@ -326,8 +326,9 @@ def _parse_models(
 
 
 def _items(where: str, given: Any, own: Sequence[str]) -> Iterator[tuple[_Layer, Any]]:
-    """Yield two items for each table in `given`: the pair of its name and its settings
-    without the keys in `own`, and a dict of these keys.
+    """Yield (layer, owned) for each table in `given`: `layer` is the pair of the
+    table's name and its settings without the keys in `own`, and `owned` is a dict of
+    the settings with these keys. Raise ConfigError for a name that is given twice.
     """
     if given == []:
         raise ConfigError(f"{where} is missing; {_WHOLE}.")
@@ -370,7 +371,9 @@ def _parse_train(defaults: Mapping[str, Any], *layers: _Layer) -> TrainSection:
 
 
 def _merge(*layers: _Layer) -> tuple[dict[str, Any], dict[str, str]]:
-    """Merge layers (later ones win); return the table, and the layer of each key."""
+    """Merge layers, in which later values replace earlier ones. Return the table, and a
+    dict from each key to the name of the layer that set it.
+    """
     values, origins = dict[str, Any](), dict[str, str]()
     for where, table in layers:
         if not isinstance(table, dict):

@@ -42,8 +42,8 @@ def served_name(version: str, name: str) -> str:
 
 
 def wanted(workspace: Workspace, section: DataSection, number: int) -> dict[str, str]:
-    """Return the reason to fetch each file that is live, missing or old. A file is old
-    if it is from an earlier round, and is to be refreshed.
+    """Return a dict from the names of files that are live, missing or old to the reason
+    to fetch the file. A file is old if it is from an earlier round and to be refreshed.
     """
     reasons, old = {}, {*section.refresh}
     if "validation" in old:  # others' predictions of its rows are to cover them
@@ -98,7 +98,9 @@ def download(
 
 @dataclass(frozen=True)
 class Fetch:
-    """Fetches a file or its missing rest, and again if `check` raises DataError."""
+    """Fetches a file, or the rest of a partial download. If `check` raises DataError
+    for the file, fetches it again.
+    """
 
     client: Numerai
     filename: str
@@ -141,7 +143,9 @@ class Fetch:
                 raise
 
     def _attempt(self) -> Path:
-        """Fetch the file or its missing rest; return its temporary path."""
+        """Fetch the file, or the missing rest of a partial download; return the path of
+        the complete temporary file.
+        """
         # A new address for each attempt, since addresses expire.
         query = DATASET._replace(step=f"Downloading {self.filename}")
         url = self.client.ask(query, self.filename, self.round_number, retry=False)
@@ -181,7 +185,9 @@ class Fetch:
                 self.on_bytes(file.tell(), start + size if size else 0)
 
     def _begun(self) -> Path | None:
-        """Return the file's newest partial download, of any round; None without one."""
+        """Return the path of the file's newest partial download, of whatever round;
+        None if there is no partial download.
+        """
         stem = re.sub(r"_\d+$", "_[0-9]*", escape(self.path.stem))
         left = self.path.parent.glob(f"{stem}{self.path.suffix}.*.partial")
         return max(left, key=lambda x: x.stat().st_mtime, default=None)

@@ -118,7 +118,9 @@ def write_portable_model(
 
 
 def write_blend(blend: Blend, path: Path) -> None:
-    """Write a pickle that ranks as `Blend.combine` does; see `write_portable_model`."""
+    """Write a pickle of a blend, which ranks rows as `Blend.combine` does. The pickle's
+    form is that of `write_portable_model`.
+    """
     write_whole(path, pickle.dumps(_live_function(blend), protocol=4))
 
 
@@ -246,8 +248,9 @@ def _public(name: str) -> _Call:
 
 
 def _live_function(blend: Blend) -> _Call:
-    """Return the call that makes the pickle's function. It ranks live data by era: by a
-    single fit's predictions, or the weighted sum of several fits' gaussianized ranks.
+    """Return the call that makes the pickle's function. The function ranks the rows of
+    each era: by the predictions of the blend's only fit or, if there are several fits,
+    by the weighted sum of their gaussianized ranks.
     """
     predictors = {f"fit_{k}": _predictor(part) for k, part in enumerate(blend.fits)}
     fits = list(predictors)
@@ -270,7 +273,9 @@ def _live_function(blend: Blend) -> _Call:
 
 
 def _predictor(part: WeightedFit) -> _Call:
-    """Return the call that makes a function, which predicts a frame by one fit."""
+    """Return the call that makes a function which predicts a frame's rows by one fit.
+    Raise ExportError if the fit cannot be exported.
+    """
     model, names = part.estimator, part.features
     try:
         given: Any = {"feature_names": names or None, "node_statistics": False}

@@ -221,7 +221,9 @@ def main(memory_limit: str, model: str, live: str) -> None:
 
 
 def _predict(report: dict[str, Any], model: str, live: str) -> int:
-    """Predict, write the CSV, return the number of rows; put each stage in `report`."""
+    """Predict, write the CSV file, and return the number of rows. Before each step, put
+    the step's name in ``report["stage"]``.
+    """
     import pandas as pd
     import pyarrow.parquet  # noqa: F401 - pandas reads Parquet with it
 

@@ -1,5 +1,5 @@
-"""Find differences in settings and data between a trained fit and the configuration of
-now, with which the fit would have other trees.
+"""Find differences in settings and data, between a trained fit and the present
+configuration, by which a new fit would get other trees.
 """
 
 import re
@@ -38,7 +38,9 @@ def differences(was: ModelRecord, now: ModelRecord) -> list[str]:
 
 
 def _traits(record: ModelRecord, is_read: bool) -> dict[str, Any]:
-    """Return by name the settings, and if `is_read` the rows, that determine trees."""
+    """Return a dict of the settings that determine trees. It has counts of the rows and
+    eras if the data were read (`is_read`), else the requested eras and files.
+    """
     # Parameters that were not set have their defaults.
     default = Regressor(early_stopping=False, random_state=record.random_state)
     parameters = default.get_params() | record.parameters

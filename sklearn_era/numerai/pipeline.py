@@ -161,7 +161,9 @@ class Run:
             self.steps.download(names, self._number)
 
     def _deliver_what_is_there(self, model: Model) -> None:
-        """Predict and submit, unless a fit is missing or of another data version."""
+        """Predict and submit by the existing fits, unless a fit is missing, or is of
+        another data version.
+        """
         version, waits_for = self.workspace.version, ""
         try:
             records = self.steps.read_records(model)

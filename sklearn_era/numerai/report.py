@@ -103,8 +103,8 @@ def report_is_current(
 def identify(
     config: Config, workspace: Workspace, model: Model, fits: list[ModelRecord]
 ) -> dict[str, Any]:
-    """Return a report's identity: its fits' sha256, the names and sizes of its files,
-    and the configured settings.
+    """Return the facts that identify a report: the sha256 of its fits, the names and
+    sizes of the data files, and the configured settings.
     """
     members = zip(model.members, fits, strict=True)
     names = {"validation", *FILES.values()}
@@ -172,8 +172,9 @@ def _plain(result: ValidationResult) -> Any:
 
 
 def with_splits(name: str, model: Any) -> tuple[str, Any]:
-    """Return a name and a model: `name` and `model` or, for an average, those of the
-    member with the largest weight among the members that have trees.
+    """Return a name and a model that has splits to draw: `name` and `model` themselves
+    or, if `model` is an average, the name and the model of a member. The member is the
+    one with the largest weight among those that have trees.
     """
     of: Mapping[str, float] = getattr(model, "weights_", {})
     for member in sorted(of, key=lambda x: -of[x]):  # by their weights
@@ -218,8 +219,9 @@ def corr_figures(rows: Rows) -> "tuple[Figure, Figure]":
 
 
 def feature_exposure(rows: Rows) -> "Figure":
-    """Return a figure of each row's exposures to the features with the largest absolute
-    exposures in the first row that has any.
+    """Return a figure of the exposures to features in each row of the score table. The
+    features are those with the largest absolute exposures in the first row that has
+    exposures.
     """
     followed = {name: x.exposures for name, x in rows.items() if x.exposures}
     exposures, first = pd.DataFrame(followed), next(iter(followed))

@@ -81,8 +81,9 @@ class ValidationResult:
 def read_others(
     workspace: Workspace, benchmark: str
 ) -> tuple[dict[str, Any], dict[str, str]]:
-    """Return two dicts, by the metric or row that needs others' predictions: the
-    predictions by id, and the reasons why predictions are missing.
+    """Return two dicts. Their keys are the metrics and the rows of the table that need
+    others' predictions; the first dict has the predictions by id, and the second has
+    the reasons why predictions are missing.
     """
     found, skipped = {}, {}
     columns = data.META_MODEL_COLUMN, benchmark, "prediction"
@@ -166,8 +167,8 @@ class Row:
 def make_results(
     rows: dict[str, Row], *, skipped: Mapping[str, str], notes: list[str], **common: Any
 ) -> dict[str, ValidationResult]:
-    """Return the table's rows, without those that cover few eras. The first row, the
-    model's, has the shared `notes`; all rows have the fields `common`.
+    """Return the table's rows, without rows that have scores in few eras. The first
+    row, the model's, has the shared `notes`; all rows have the fields `common`.
     """
     table: dict[str, dict[str, EraScores]] = {}
     n_eras = len(rows["model"].scores["corr"])

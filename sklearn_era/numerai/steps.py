@@ -101,8 +101,8 @@ class Steps:
             warn(f"Validation of {model.name!r}: {told}")
 
     def reasons_to_train(self, model: Model, restart: bool = False) -> dict[str, str]:
-        """Return the reason to train each fit that is missing or out of date, by its
-        name; if `restart`, the reason to train each fit is the request.
+        """Return a dict from the names of fits that are missing or out of date to the
+        reason to train the fit. If `restart`, all fits are to be trained, as requested.
         """
         reasons = {
             _spell(model, x): "as requested" if restart else self._why_train(model, x)

@@ -261,7 +261,7 @@ def check_scale(
     frame: pd.DataFrame, records: Sequence[ModelRecord], path: Path
 ) -> None:
     """Raise DataError if a feature seems to have another scale than in training: if the
-    features had few distinct values in training, and this feature has another one.
+    features had few distinct values in training, and now have a value not among these.
     """
     for record in records:
         if not record.values:

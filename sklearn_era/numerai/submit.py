@@ -197,7 +197,7 @@ class _Upload:
     record: SubmissionRecord
 
     def check_live(self, frame: Any, live: Path | None, workspace: Workspace) -> None:
-        """Raise SubmissionError if the ids are not those of Numerai's live file."""
+        """Raise SubmissionError if ids differ from the ids in Numerai's live file."""
         name, number = served_name(workspace.version, "live"), self.record.round_number
         check = partial(check_new, workspace, "live", number)
         with tempfile.TemporaryDirectory(prefix="sklearn-era-") as folder:

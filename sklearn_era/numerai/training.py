@@ -170,7 +170,9 @@ def train(
 def few_values(
     files: Sequence[Path], features: list[str], eras: Collection[str]
 ) -> list[float]:
-    """Return the features' distinct values in some of `eras`; [] if there are many."""
+    """Return the distinct values of all features together, in a sample of `eras`. If
+    there are many distinct values, return [].
+    """
     found, chosen = np.empty(0), sorted(eras)[:: -(-len(eras) // _N_SAMPLED)]
     for file in map(data.EraFile, files):
         runs = [run for run in file.runs() if run.label in chosen]
@@ -183,7 +185,9 @@ def few_values(
 
 
 def make_average(plain: Any, fit: TrainSection, n_eras: int, purge: int) -> Any:
-    """Return an unfitted average; its folds test about the last half of the eras."""
+    """Return an unfitted average of `plain` and other models, whose folds test about
+    the last half of the eras. Raise ConfigError if there are too few eras.
+    """
     n_labels, n_weeks = fit.era_groups or n_eras, fit.every_nth_era
     # In eras of the fit: of `every_nth_era` weeks, one is taken.
     gap = -(-(purge + 1) // n_weeks) - 1
@@ -247,7 +251,9 @@ def gain_settings(fits: Sequence[TrainSection]) -> list[TrainSection]:
 
 
 def make_estimator(settings: TrainSection, features: Sequence[str] | None) -> Regressor:
-    """Check parameters; return the unfitted estimator, or an average's plain model."""
+    """Check parameters, and return the unfitted booster. An average of models takes the
+    booster as its first member, the plain model.
+    """
     for name in filter(_REFUSED.get, settings.parameters):
         text = f"{settings.table_of(name)} {name} cannot be set"
         raise ConfigError(f"{text}: {_REFUSED[name]}.")

@@ -2,8 +2,8 @@
 
 If the validation file has enough eras with targets after the training and the purge,
 the submitted fits are scored on them ("hold-out"). Otherwise the training settings are
-scored ("walk-forward"): each fold of eras is scored by fits to earlier eras, which end
-a purge before the fold.
+scored ("walk-forward"): each fold of eras is scored by fits to earlier eras, without
+the last eras before the fold (the purge).
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -38,14 +38,18 @@ class Source(NamedTuple):
 
 
 def purge_of(config: Config, model: Model) -> int:
-    """Return how many eras to purge: the most for any of the model's targets."""
+    """Return how many eras to leave out between training and validation (the purge),
+    which is the largest number that a target of the model needs.
+    """
     targets = {model.train.target, *(member.train.target for member in model.members)}
     return max(config.validation.purge_of(target) for target in targets)
 
 
 @dataclass
 class Validation:
-    """Scores a model, plain gain if configured, and others' predictions if found."""
+    """Scores a model and, if their files are found, others' predictions. If configured,
+    also scores the same model with the pooled gain as its split criterion.
+    """
 
     config: Config
     workspace: Workspace
@@ -125,8 +129,9 @@ class Validation:
         )  # fmt: skip
 
     def _plan(self) -> tuple[score_table.Way, list[Fold]]:
-        """Return the way of validation and its folds: "hold-out" if enough eras are
-        unseen or folds are impossible, else "walk-forward".
+        """Return the way of validation and its folds. The way is "hold-out" if enough
+        eras are unseen, or if some are and folds are impossible; else "walk-forward".
+        Raise DataError if no era is unseen and folds are impossible.
         """
         purge, n_folds = purge_of(self.config, self.model), self.config.validation.folds
         last = max(record.last_era for record in self.records)

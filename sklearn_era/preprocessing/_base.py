@@ -47,8 +47,8 @@ REST = """era_labels_ : ndarray of shape (n_eras,)
 
 
 def of_fit(transformer: BaseEstimator, name: str) -> Any:
-    """Return a parameter's value in the fit; of transformers that were saved by older
-    versions, its value now.
+    """Return the value that a parameter had in the fit; or its present value, if an
+    older version saved the transformer, which did not store the value of the fit.
     """
     return vars(transformer).get(f"_{name}", getattr(transformer, name))
 
@@ -192,13 +192,16 @@ class EraTransformer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         return apply(X, encoded, measured)
 
     def _share(self, n: Array) -> Array:
-        """Return the share of an era's own statistics, of n rows; 0 for no rows."""
+        """Return ``n / (n + smooth)``, the share of an era's own statistics in a mix
+        with training statistics, where n is the era's number of rows; 0 for no rows.
+        """
         none, k = np.zeros(np.shape(n)), of_fit(self, "smooth")
         return np.divide(n, n + k, out=none, where=n > 0)
 
     def _mixed(self, n: Array, own: Array, training: Array) -> Array:
-        """Return an era's own statistics, of n rows, mixed with training statistics, or
-        alone where a column had no values in the training.
+        """Return an era's own statistics, from n rows, mixed with training statistics.
+        Without rows, return the training statistics; where a column had no values in
+        the training, return the era's own.
         """
         shares = self._share(n)
         training = np.where(np.isnan(training) & (shares > 0), own, training)

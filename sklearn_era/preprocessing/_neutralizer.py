@@ -77,10 +77,10 @@ class EraNeutralizer(EraTransformer):
     __doc__ = f"""Subtract from columns the part that neutralizers explain in each era.
 
     Let N be the matrix whose columns are the neutralizers of an era and a column of
-    ones. A column x becomes ``x - c N b``, where b are the coefficients of the era's
-    least squares, mixed with training coefficients (see `smooth`; n is the number of
-    the era's rows less the number of neutralizers). The neutralizers are returned as
-    they are. With ``smooth=0`` this is
+    ones. A column x becomes ``x - c N b``, where b has the coefficients of a regression
+    of x on N, by least squares in the era, mixed with training coefficients (see
+    `smooth`; n is the number of the era's rows less the number of neutralizers). The
+    neutralizers are returned as they are. With ``smooth=0`` this is
     :func:`~sklearn_era.numerai.metrics.neutralize`.
 
     Parameters

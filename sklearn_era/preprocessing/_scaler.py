@@ -103,7 +103,9 @@ class EraStandardScaler(EraTransformer):
         return [*zip(n, np.stack([center, square], axis=1), strict=True)]
 
     def _parts(self, n: Any, own: Any) -> tuple[Array, Array]:
-        """Return centres and scales of eras, 0 and 1 where parameters turn them off."""
+        """Return the centres and the scales of eras. Centres are 0 if `with_centering`
+        is False; scales are 1 if `with_scaling` is False, or where the deviation is 0.
+        """
         n, own = np.asarray(n)[..., np.newaxis, :], np.asarray(own)
         center, square = np.moveaxis(self._mixed(n, own, self._training), -2, 0)
         is_used = (square != 0) & self.with_scaling

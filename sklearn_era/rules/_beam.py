@@ -151,8 +151,8 @@ class BeamSearch:
         self, staying: NDArray[np.bool_] | None, this_round: Round
     ) -> tuple[Any, NDArray[np.float64]]:
         """Return (sums, moments) over the rows `staying`, which stay covered. `sums`
-        are of weights, by class, of curvatures and of rows; `moments` are by group (see
-        `VarianceTerm.start_round`).
+        has the weights of positive and of negative rows, the sum of curvatures, and the
+        number of rows; `moments` has sums by group (see `VarianceTerm.start_round`).
         """
         if staying is None:
             n_groups = self.variance.is_positive.size if self.variance else 0

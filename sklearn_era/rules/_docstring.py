@@ -10,11 +10,11 @@ RULE_ENSEMBLE = """An ensemble of decision rules, with penalties for shortcuts.
 
         F(x) = intercept + sum_m coefficient_m r_m(x),   P(y = 1 | x) = sigmoid(F(x))
 
-    where r is 1 if the rule covers x, else -1; algorithm 1 of [1]_. Two penalties of a
-    rule's quality discourage shortcuts: on columns (`feature_penalty`, the graph term),
-    and on the variance of loss or score within groups of rows that should be treated
-    alike (`variance_penalty`). Rules of two classes describe the second,
-    ``classes_[1]``; each of more classes has rules of its own.
+    where r is 1 if x meets the conditions (the rule *covers* x), else -1; algorithm 1
+    of [1]_. Two penalties of a rule's quality discourage shortcuts: on columns
+    (`feature_penalty`, the graph term), and on the variance of loss or score within
+    groups of rows that should be treated alike (`variance_penalty`). With two classes,
+    rules describe the second, ``classes_[1]``; with more, each has rules of its own.
 
     Parameters
     ----------

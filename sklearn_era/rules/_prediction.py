@@ -1,5 +1,5 @@
-"""Check X, predict by fitted rules, and measure the share of positive rows that each
-rule covers, and of negative ones, among any rows.
+"""Check X, predict by fitted rules, and measure rules on any rows: the share of the
+positive rows, and the share of the negative rows, that each rule covers.
 """
 
 from collections.abc import Sequence

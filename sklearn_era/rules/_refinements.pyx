@@ -1,4 +1,4 @@
-"""The qualities of all refinements of a rule, from histograms of all columns.
+"""Compute the qualities of all refinements of a rule, from histograms of all columns.
 
 A refinement adds to a rule a condition on one column: the value is in a range of bins,
 or is not. So the sums over the rows that meet the condition are differences of prefix
