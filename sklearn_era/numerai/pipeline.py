@@ -41,6 +41,9 @@ class Run:
             known = self.client.models()
             for model in self.models:
                 self.client.model_id(model.name, known)
+        if self.retrain:
+            with self._going_on("requesting the training"):
+                self.steps.request_training(self.models)
         self._begin_round(self._patiently(self._open_round))
         with self._going_on("downloading"):
             self._fetch_rest()

@@ -104,10 +104,18 @@ def save_fit(folder: Path, name: str, fit: Any, record: ModelRecord) -> ModelRec
         record = record.model_copy(update=result)
         # From here on the record describes the waiting file; `load_fit` handles that.
         record.write(document)
+        request_file(folder, name).unlink(missing_ok=True)
         put_in_place(waiting, path)
     except OSError as error:
         raise DataError(f"{path} cannot be written: {error.strerror}.") from error
     return record
+
+
+def request_file(folder: Path, name: str) -> Path:
+    """Return the path of the empty file that is there while a fit waits to be trained
+    again at the user's request.
+    """
+    return folder / f"{name}.retrain"
 
 
 def load_fit(folder: Path, name: str) -> tuple[Any, ModelRecord]:

@@ -103,6 +103,8 @@ class FitPlan:
             trained = store.read_record(self.folder, self.name)
         except NoModelError:
             return "not trained yet"
+        if store.request_file(self.folder, self.name).exists():
+            return "a new training was requested"
         return "; ".join(differences(trained, wanted)) or None
 
 

@@ -16,7 +16,9 @@ import pytest
 from helpers.numerai.program import BLEND, Program
 from helpers.numerai.server import PUBLIC_ID, SECRET_KEY, NumeraiServer
 from sklearn_era.cli import _ui
+from sklearn_era.numerai import training
 from sklearn_era.numerai.files import lock
+from sklearn_era.numerai.steps import Steps
 
 KEY_NAMES = ("NUMERAI_PUBLIC_ID", "NUMERAI_SECRET_KEY")
 REFUSED = f"Numerai's API answered HTTP 401: check {' and '.join(KEY_NAMES)}"
@@ -115,6 +117,39 @@ def test_two_runs_do_not_train_at_once_and_a_round_does_not_wait(program):
         assert "The next run submits its model" in program.run("run")
     assert (program.model(), len(program.server.submissions)) == (before, 1)
     assert "max_iter changed from 10 to 11" in program.run("run")
+
+
+@pytest.mark.parametrize("command", ["train --restart", "run --retrain"])
+def test_an_interrupted_training_on_request_goes_on(program, monkeypatch, command):
+    program.add_other()
+    program.add(BLEND)
+    program.run("train")
+    (folds := program.folder / "models" / "other" / "folds").mkdir()
+    train, begun = training.train, []
+
+    def train_or_stop(plan, **options):
+        begun.append(plan.name)
+        if len(begun) == 2:
+            raise KeyboardInterrupt
+        return train(plan, **options)
+
+    monkeypatch.setattr(training, "train", train_or_stop)
+    monkeypatch.setattr(Steps, "is_validated", lambda *_: True)  # saves time
+    stopped = program.invoke(command)
+    assert stopped.exit_code == 130
+    assert "to resume, without --restart or --retrain" in stopped.stderr
+    command, _ = command.split()
+    for _ in range(2):
+        program.run(command)
+        assert begun == ["amber", "birch", "birch", "model"]
+    assert not folds.exists()
+
+
+def test_a_training_does_not_drop_a_later_request(program):
+    _, workspace = program.load()
+    with lock(workspace.lock_file("train-my_model"), "at it"):
+        program.fail("train --restart", code=3)
+    assert not list(program.model_folder.glob("*.retrain"))
 
 
 def test_bars_are_for_terminals(monkeypatch, capsys):
