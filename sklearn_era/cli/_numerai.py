@@ -205,6 +205,8 @@ def train(
     with opened(config) as steps:
         steps.check_parameters()
         steps.workspace.need("features")  # by which a fit may be out of date
+        if restart:
+            steps.request_training(chosen(steps, model))
         for one in chosen(steps, model):
             if steps.reasons_to_train(one, restart=restart):
                 steps.train(one, restart=restart)

@@ -233,10 +233,13 @@ class Terminal:
 
     def validated(self, model: "Model", results: Any, files: list[Path]) -> None:
         """Print the scores of a validation, its notes, and the names of its files."""
+        from sklearn_era.numerai.score_table import name_of_row
+
+        own = name_of_row(model.name, results)
         statistics = ("mean", "std", "sharpe", "max_drawdown", "n_eras")
         rows, notes = [], list[str]()
         for name, result in results.items():
-            shown, of = (model.name, "") if name == "model" else (name, f"{name}: ")
+            shown, of = (own, "") if name == "model" else (name, f"{name}: ")
             for metric, summary in result.summary.items():
                 cells = (number(summary[statistic]) for statistic in statistics)
                 rows.append([shown, metric.replace("max_feature_", "max "), *cells])

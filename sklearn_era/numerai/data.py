@@ -325,6 +325,9 @@ def parse_predictions(content: bytes, shown: str) -> pd.DataFrame:
     with decoding(shown, "{shown} cannot be read as CSV: {reason}."):
         # As text: ids stay as they are, and numbers keep every digit.
         frame = pd.read_csv(io.BytesIO(content), dtype=str, keep_default_na=False)
+    if not isinstance(frame.index, pd.RangeIndex):  # it took the first fields for one
+        text = f"{shown} has more fields in its rows than names in its header"
+        raise errors.SubmissionError(f"{text}: give each column a name.")
     if "id" not in frame:  # pandas' name of an index that was written
         frame = frame.rename(columns={"Unnamed: 0": "id"})
     frame = frame.set_index(_only([*frame], ["id"], shown))

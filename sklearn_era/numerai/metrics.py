@@ -16,7 +16,6 @@ They raise ValueError or TypeError for bad types. CORR, MMC, BMC and FNC need
 
 from __future__ import annotations
 
-from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -24,9 +23,9 @@ from numpy.typing import ArrayLike
 from scipy.special import ndtri
 from scipy.stats import rankdata
 from sklearn.feature_selection import r_regression
-from sklearn.utils import check_scalar
 
 from sklearn_era._optional import import_optional
+from sklearn_era.metrics._forecast_input import check_number
 from sklearn_era.numerai.rows_by_era import Column, Eras, RowsByEra, Scores
 from sklearn_era.preprocessing._neutralizer import regression
 
@@ -288,7 +287,7 @@ def neutralize(
     >>> neutralize([1.0, 2.0, 4.0, 5.0], [[0], [0], [1], [1]]).round(6).tolist()
     [-0.5, 0.5, -0.5, 0.5]
     """
-    check_scalar(proportion, "proportion", Real, min_val=0, max_val=1)
+    check_number(proportion, "proportion", min_val=0, max_val=1)
     rows = RowsByEra(eras, y_pred=y_pred, neutralizers=neutralizers)
     neutral = np.empty_like(rows.x)
     for where, own, block in rows.blocks("neutralizers"):

@@ -32,7 +32,7 @@ class Run:
         self.data, self.models = steps.config.data, steps.config.models
         self.report, self.failures = steps.reporter.step, list[tuple[str, Exception]]()
         self._deadline = monotonic() + 60 * wait
-        self._submitted, self._number = set[str](), 0
+        self._submitted, self._number, self._n_before = set[str](), 0, 0
 
     def __call__(self) -> list[tuple[str, Exception]]:
         """Run all steps; return the failures that did not end the run."""
@@ -41,16 +41,19 @@ class Run:
             known = self.client.models()
             for model in self.models:
                 self.client.model_id(model.name, known)
+        if self.retrain:
+            with self._going_on("requesting the training"):
+                self.steps.request_training(self.models)
         self._begin_round(self._patiently(self._open_round))
         with self._going_on("downloading"):
             self._fetch_rest()
         for model in self.models:
-            with self._going_on(f"training {model.name!r}"):
+            with self._going_on("training", model):
                 self._train(model)
         for model in self.models:
-            with self._going_on(f"validating {model.name!r}"):
+            with self._going_on("validating", model):
                 self._validate(model)
-            with self._going_on(f"exporting {model.name!r}"):
+            with self._going_on("exporting", model):
                 if self.steps.wants_export(model) and not self.steps.is_exported(model):
                     self.steps.export(model)
         return self.failures
@@ -81,8 +84,13 @@ class Run:
             record = None if number is None else self._record(model, number)
             text = f"Would predict and submit {name} for {of}."
             if record is not None and record.state == "submitted":
+                then = "submit again if the predictions change"
+                then = then if record.model_sha256 else "leave it alone"
                 text = f"{name} has submission {record.submission_id} for {of}; would "
-                text += "submit again if the predictions change."
+                text += f"{then}."
+            elif record is not None and not record.model_sha256:
+                text = f"Would look for {record.file} at Numerai: its upload for "
+                text += f"{name} was interrupted."
             yield text
             if due or not self.steps.is_validated(model):
                 yield f"Would validate {name}."
@@ -98,10 +106,11 @@ class Run:
         return submit.read_submission_record(folder / "submission.json")
 
     @contextmanager
-    def _going_on(self, what: str) -> Iterator[None]:
-        """Record an error in the ``with`` block as a failure of the step `what`, and
-        let the run go on.
+    def _going_on(self, step: str, model: Model | None = None) -> Iterator[None]:
+        """Record an error in the ``with`` block as a failure of the step, and let the
+        run go on. Of the same error of a model, only record the first.
         """
+        of = "" if model is None else f" {model.name!r}"
         try:
             yield
         except errors.NoModelError:
@@ -109,8 +118,9 @@ class Run:
         except MemoryError:
             raise
         except Exception as error:
-            if not any(known.args == error.args for _, known in self.failures):
-                self.failures.append((what, error))
+            told = (x.args for what, x in self.failures if what.endswith(of))
+            if error.args not in told:
+                self.failures.append((step + of, error))
 
     def _patiently(self, attempt: Callable[[], Any]) -> Any:
         """Return `attempt`'s result; retry transient failures until the deadline."""
@@ -149,8 +159,9 @@ class Run:
                 errors.warn(str(error))  # must not prevent the submission
         self._number = number
         self._submitted.clear()
+        self._n_before = len(self.failures)
         for model in self.models:
-            with self._going_on(f"submitting {model.name!r}"):
+            with self._going_on("submitting", model):
                 self._deliver_what_is_there(model)
 
     def _fetch_rest(self) -> None:
@@ -181,15 +192,20 @@ class Run:
 
     def _deliver(self, model: Model) -> None:
         """Predict and submit, unless the user has submitted a file of their own."""
-        record = self._record(model, self._number)
-        if self.upload and record is not None and not record.model_sha256:
-            text = f"was submitted from your file {record.file}; leaving it alone"
+        given = self.steps, model.name, self._number
+        own = submit.own_submission(*given) if self.upload else None
+        if own is not None:
+            text = f"was submitted from your file {own.file}; leaving it alone"
             self.report(f"Round {self._number}: {model.name!r} {text}.")
-            return
-        self.steps.predict(model, self._number)
-        if self.upload:
-            submit.submit(self.steps, model.name, self._number)
+        else:
+            self.steps.predict(model, self._number)
+            if self.upload:
+                submit.submit(*given)
         self._submitted.add(model.name)
+        # Failures of earlier rounds stay.
+        of_round = self.failures[self._n_before :]
+        passed = f"submitting {model.name!r}"
+        self.failures[self._n_before :] = [x for x in of_round if x[0] != passed]
 
     def _train(self, model: Model) -> None:
         if not self._due_fits(model):
@@ -199,7 +215,7 @@ class Run:
         except errors.BusyError as error:
             if model.name not in self._submitted:
                 raise
-            self.report(f"{error} The next run submits its model.")
+            self.report(f"{error} A later run submits its model.")
             return
         current = self._follow_rounds()
         if current and (current.is_open or model.name not in self._submitted):

@@ -34,7 +34,7 @@ from sklearn_era.numerai.config import BlendMember, Config, Model, Workspace
 from sklearn_era.numerai.data import read_rows, select_eras
 from sklearn_era.numerai.errors import DataError
 from sklearn_era.numerai.files import Record, plain, utc_now, write_whole
-from sklearn_era.numerai.score_table import FILES, ValidationResult
+from sklearn_era.numerai.score_table import FILES, ValidationResult, name_of_row
 from sklearn_era.numerai.store import ModelRecord, load_fit
 from sklearn_era.numerai.validation import GAIN, MODEL, Validation, purge_of
 
@@ -126,8 +126,9 @@ def write_report(validation: Validation, results: Rows) -> list[Path]:
     model, records = validation.model, validation.records
     workspace, member = validation.workspace, model.members[0]
     folder = workspace.report_dir(model.name)
-    rows = {model.name if k == MODEL else k: result for k, result in results.items()}
-    fits = {model.name: validation.folder}
+    own = name_of_row(model.name, results)
+    rows = {own if k == MODEL else k: result for k, result in results.items()}
+    fits = {own: validation.folder}
     if GAIN in results and results[MODEL].way == "hold-out":
         fits[GAIN] = validation.folder / GAIN
     of = "" if len(records) == 1 else f", member {member.name}"

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from itertools import pairwise
-from numbers import Real
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.utils import check_array, check_consistent_length, check_scalar
+from sklearn.utils import check_array, check_consistent_length
 
 from sklearn_era._eras import check_eras, encode_eras
 from sklearn_era._tables.checks import check_mask
 from sklearn_era.metrics import EraScores
+from sklearn_era.metrics._forecast_input import check_number
 
 Index = slice | NDArray[np.integer]
 Column = NDArray[np.float64]
@@ -79,7 +79,7 @@ class RowsByEra:
         too few complete rows.
         """
         share = {"min_val": 0, "max_val": 1, "include_boundaries": "left"}
-        check_scalar(max_missing_share, "max_missing_share", Real, **share)
+        check_number(max_missing_share, "max_missing_share", **share)
         _, *others = self._arguments
         columns = [_as_column(self._arguments[y], y, "allow-nan") for y in others]
         usable: Any = ~np.isnan(columns).any(axis=0)

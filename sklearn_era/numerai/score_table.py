@@ -78,6 +78,11 @@ class ValidationResult:
     neutralize_proportion: float
 
 
+def name_of_row(model_name: str, rows: Iterable[str]) -> str:
+    """Return a name for the row "model": the model's, told apart if another has it."""
+    return f"{model_name} (model)" if model_name in {*rows} - {"model"} else model_name
+
+
 def read_others(
     workspace: Workspace, benchmark: str
 ) -> tuple[dict[str, Any], dict[str, str]]:

@@ -2,7 +2,7 @@
 
 import shutil
 from collections.abc import Iterable
-from contextlib import suppress
+from contextlib import AbstractContextManager, suppress
 from functools import cache, cached_property
 from math import isfinite, nan
 from pathlib import Path
@@ -11,7 +11,13 @@ from sklearn_era.numerai import config, data, export, report, store, submit, tra
 from sklearn_era.numerai.api import Numerai
 from sklearn_era.numerai.config import BlendMember, Model, TrainSection, Workspace
 from sklearn_era.numerai.download import download
-from sklearn_era.numerai.errors import ConfigError, DataError, ExportError, warn
+from sklearn_era.numerai.errors import (
+    BusyError,
+    ConfigError,
+    DataError,
+    ExportError,
+    warn,
+)
 from sklearn_era.numerai.files import file_sha256, lock, utc_now, write_whole
 from sklearn_era.numerai.reporter import Reporter
 from sklearn_era.numerai.validation import GAIN, Validation
@@ -129,14 +135,31 @@ class Steps:
             purge=self.config.validation.purge_of(fit.target),
         )  # fmt: skip
 
+    def request_training(self, models: Iterable[Model]) -> None:
+        """Request that all fits of the models are trained again, now or, if this run is
+        interrupted, by the next one.
+        """
+        for model in models:
+            folder = self.workspace.model_dir(model.name)
+            # A run that is training would take the request for its own, and drop it.
+            with suppress(BusyError), self._locked(model):
+                for member in model.members:
+                    if (folder / f"{member.name}.json").exists():
+                        write_whole(store.request_file(folder, member.name), b"")
+
+    def _locked(self, model: Model) -> AbstractContextManager[None]:
+        path = self.workspace.lock_file(f"train-{model.name}")
+        return lock(path, f"training {model.name!r}")
+
     def train(self, model: Model, *, restart: bool = False) -> None:
         """Train the members of a model that are missing or out of date."""
-        path = self.workspace.lock_file(f"train-{model.name}")
-        with lock(path, f"training {model.name!r}"):
+        folder = self.workspace.model_dir(model.name)
+        with self._locked(model):
             reasons = self.reasons_to_train(model, restart=restart)
-            for of_validation in ("folds", GAIN) if restart else ():
-                folder = self.workspace.model_dir(model.name) / of_validation
-                shutil.rmtree(folder, ignore_errors=True)
+            requests = (store.request_file(folder, x.name) for x in model.members)
+            if restart or any(x.exists() for x in requests):
+                for of_validation in ("folds", GAIN):
+                    shutil.rmtree(folder / of_validation, ignore_errors=True)
             for member in model.members:
                 if (shown := _spell(model, member)) not in reasons:
                     continue

@@ -104,10 +104,18 @@ def save_fit(folder: Path, name: str, fit: Any, record: ModelRecord) -> ModelRec
         record = record.model_copy(update=result)
         # From here on the record describes the waiting file; `load_fit` handles that.
         record.write(document)
+        request_file(folder, name).unlink(missing_ok=True)
         put_in_place(waiting, path)
     except OSError as error:
         raise DataError(f"{path} cannot be written: {error.strerror}.") from error
     return record
+
+
+def request_file(folder: Path, name: str) -> Path:
+    """Return the path of the empty file that is there while a fit waits to be trained
+    again at the user's request.
+    """
+    return folder / f"{name}.retrain"
 
 
 def load_fit(folder: Path, name: str) -> tuple[Any, ModelRecord]:
@@ -240,13 +248,15 @@ def predict_live(
 
 
 def _check_values(live: pd.DataFrame, records: Sequence[ModelRecord]) -> None:
-    """Raise DataError for values outside of 0 to 4, and for missing values in features
-    that never missed any in training. Trees would accept such values.
+    """Raise DataError for missing values in features that never missed any in training,
+    and for values outside of 0 to 4 in features whose values in training are not known.
+    Trees would accept such values.
     """
     # A missing value is known if all fits with the feature had missing values.
     known = ({*x.features} - {*x.features_with_missing} for x in records)
     odd = live.isna() & live.columns.isin(set[str]().union(*known))
-    odd |= (live < 0) | (live > _LARGEST_VALUE)
+    unknown = set[str]().union(*(x.features for x in records if not x.values))
+    odd |= ((live < 0) | (live > _LARGEST_VALUE)) & live.columns.isin(unknown)
     if names := live.columns[odd.any()].tolist():
         first = live.loc[odd[names[0]], names[0]].iloc[0]
         raise DataError(
@@ -269,7 +279,8 @@ def check_scale(
         own = frame[[x for x in record.features if x in frame]]
         # The distinct values first: there are few, unless the scale is another.
         found = np.unique(rounded(own.to_numpy()))
-        odd = found[~np.isin(found, record.values) & ~np.isnan(found)]
+        known = rounded(np.array(record.values))
+        odd = found[~np.isin(found, known) & ~np.isnan(found)]
         if odd.size:
             has = (rounded(own.to_numpy()) == odd[0]).any(axis=0)
             raise DataError(
@@ -280,5 +291,7 @@ def check_scale(
 
 
 def rounded(values: NDArray[Any]) -> NDArray[Any]:
-    """Return integers and booleans as they are, and floats with six decimals."""
-    return values if values.dtype.kind in "biu" else values.round(6)
+    """Return integers and booleans as they are, and floats as doubles with six
+    decimals, which are the same for every type of floats.
+    """
+    return values if values.dtype.kind in "biu" else values.astype(float).round(6)

@@ -138,6 +138,32 @@ def submit(
         return upload.run()
 
 
+def own_submission(
+    steps: "Steps", model_name: str, round_number: int
+) -> SubmissionRecord | None:
+    """Return the record of the user's own file for a round, or None. If its upload was
+    interrupted, ask Numerai, and raise UploadError if the file is not there.
+    """
+    folder = steps.workspace.round_dir(round_number, model_name)
+    place, client = folder / "submission.json", steps.client
+    record = read_submission_record(place)
+    if record is None or record.model_sha256:
+        return None
+    if record.state == "submitted":
+        return record
+    with lock(folder / "submission.lock", f"submitting from {folder}", wait=LOCK_WAIT):
+        record = read_submission_record(place) or record
+        of = client.model_id(model_name), place, b"", steps.reporter.step
+        upload = _Upload(client, *of, client.current_round(), record)
+        if (listed := upload.find()) is not None:
+            return upload.finish(listed)
+    raise UploadError(
+        f"The upload of your file {record.file} for round {round_number} was "
+        "interrupted, and Numerai does not have it: submit it again, or delete "
+        f"{place} to submit the model's predictions."
+    )
+
+
 def submission_csv(frame: pd.DataFrame) -> bytes:
     """Return a submission as CSV, with all digits; equal frames give equal bytes."""
     return frame.to_csv(index=False, lineterminator="\n").encode()
@@ -186,7 +212,9 @@ def _model_of(path: Path) -> str:
 
 @dataclass
 class _Upload:
-    """An upload to Numerai. Its `record` is written to `path` after each step."""
+    """An upload to Numerai. Its `record` is written to `path` after each step. Its
+    `content` is only needed to upload it, or to compare it with another form of it.
+    """
 
     client: Numerai
     model_id: str
@@ -289,6 +317,8 @@ class _Upload:
             text = "The submission could not be downloaded to compare it."
             self.report(f"{text} {error}")
             return False
+        if hashlib.sha256(stored).hexdigest() == self.record.sha256:
+            return True
         with suppress(DataError, SubmissionError, ValueError):
             # Compare values, in any order and format of rows.
             read = partial(parse_predictions, shown="the submission")

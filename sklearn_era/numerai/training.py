@@ -18,6 +18,7 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -58,7 +59,7 @@ _ERA_PARAMETERS = {"split_criterion", "min_samples_per_era", "min_era_coverage"}
 _ERA_PARAMETERS |= {"min_gain_share", "era_weighting", "leaf_shrinkage", "era_effects"}
 
 _N_FOLDS = 3  # of an average
-_N_SAMPLED, _MOST_VALUES = 8, 20  # eras to look for the features' values, if few
+_N_SAMPLED, _MOST_VALUES = 8, 20  # eras to look at first, and the features' values
 
 
 @dataclass(frozen=True)
@@ -102,6 +103,8 @@ class FitPlan:
             trained = store.read_record(self.folder, self.name)
         except NoModelError:
             return "not trained yet"
+        if store.request_file(self.folder, self.name).exists():
+            return "a new training was requested"
         return "; ".join(differences(trained, wanted)) or None
 
 
@@ -170,11 +173,13 @@ def train(
 def few_values(
     files: Sequence[Path], features: list[str], eras: Collection[str]
 ) -> list[float]:
-    """Return the distinct values of all features together, in a sample of `eras`. If
-    there are many distinct values, return [].
+    """Return the distinct values of all features together in `eras`. If there are many
+    distinct values, return [].
     """
-    found, chosen = np.empty(0), sorted(eras)[:: -(-len(eras) // _N_SAMPLED)]
-    for file in map(data.EraFile, files):
+    found, in_order = np.empty(0), sorted(eras)
+    # A few eras show already if there are many.
+    samples = in_order[:: -(-len(eras) // _N_SAMPLED)], in_order
+    for chosen, file in product(samples, map(data.EraFile, files)):
         runs = [run for run in file.runs() if run.label in chosen]
         for block in file.blocks(features, runs) if runs else ():
             found = np.union1d(found, store.rounded(np.unique(block)))

@@ -13,10 +13,12 @@ from unittest.mock import Mock
 
 import pytest
 
-from helpers.numerai.program import BLEND, Program
+from helpers.numerai.program import BLEND, NAME, Program
 from helpers.numerai.server import PUBLIC_ID, SECRET_KEY, NumeraiServer
 from sklearn_era.cli import _ui
+from sklearn_era.numerai import training
 from sklearn_era.numerai.files import lock
+from sklearn_era.numerai.steps import Steps
 
 KEY_NAMES = ("NUMERAI_PUBLIC_ID", "NUMERAI_SECRET_KEY")
 REFUSED = f"Numerai's API answered HTTP 401: check {' and '.join(KEY_NAMES)}"
@@ -36,6 +38,73 @@ def test_a_fault_of_numerai(program, operation, kind, code, said):
     assert len(program.server.submissions) == (kind == "unlisted")
     program.change(timeout="2.0")
     program.assert_submitted_once()
+
+
+@pytest.fixture
+def validated(monkeypatch):
+    """Takes every model for validated, which saves time."""
+    monkeypatch.setattr(Steps, "is_validated", lambda *_: True)
+
+
+@pytest.mark.usefixtures("validated")
+@pytest.mark.parametrize("edited", [True, False])
+@pytest.mark.parametrize(("operation", "kind"), [
+    ("submission_upload_auth", 500), ("create_submission", 500),
+    ("create_submission", "unlisted"),
+])  # fmt: skip
+def test_a_file_of_the_user_is_not_lost(program, tmp_path, operation, kind, edited):
+    predictions, mine = program.round_folder / "predictions.csv", tmp_path / "mine.csv"
+    mine = predictions if edited else mine
+    mine.write_text(content := predictions.read_text().replace("0.9", "0.8"))
+    command = ("submit",) if edited else ("submit", mine, "--model", NAME)
+    program.server.fail(operation, kind, 9)
+    assert program.invoke(*command).exit_code in (4, 6)
+    program.server.faults.clear()
+    program.server.unlisted.clear()
+    assert f"Would look for {mine.name} at Numerai" in program.run("run --dry-run")
+    if kind != "unlisted":
+        message = program.fail("run", code=6)
+        assert f"upload of your file {mine.name} for round 1401 was int" in message
+        assert mine.read_text() == content
+        assert program.invoke(*command).exit_code == 0
+    assert f"from your file {mine.name}; leaving it alone" in program.run("run")
+    (made,), record = program.server.submissions, program.submission()
+    assert made["content"].decode() == content
+    assert (record["state"], record["content_confirmed"]) == ("submitted", True)
+    assert "would leave it alone" in program.run("run --dry-run")
+    # It also counts as a submission where the training has to wait.
+    program.change(max_iter="9")
+    with lock(program.load()[1].lock_file(f"train-{NAME}"), "at it"):
+        assert "A later run submits its model" in program.run("run")
+
+
+@pytest.mark.usefixtures("validated")
+def test_each_model_that_fails_is_told(program):
+    program.add_other()
+    shutil.copytree(program.model_folder, program.folder / "models" / "other")
+    program.server.fail("submission_upload_auth", 500, 9)
+    result = program.invoke("run")
+    assert result.exit_code == 4
+    for name in (NAME, "other"):
+        assert result.stderr.count(f"While submitting '{name}': ") == 1
+
+
+@pytest.mark.usefixtures("validated")
+@pytest.mark.parametrize("in_time", [True, False])
+def test_a_later_submission_in_the_round_makes_up(program, monkeypatch, in_time):
+    train = Steps.train
+
+    def train_long(*arguments, **options):
+        train(*arguments, **options)
+        if not in_time:
+            program.begin_round()
+
+    monkeypatch.setattr(Steps, "train", train_long)
+    program.change(max_iter="7")
+    program.server.fail("submission_upload_auth", 500, 2)
+    result = program.invoke("run")
+    assert (result.exit_code, len(program.server.submissions)) == (4 * (not in_time), 1)
+    assert ("While submitting 'my_model'" in result.stderr) is not in_time
 
 
 @pytest.mark.parametrize(("command", "change", "code", "said"), [
@@ -112,9 +181,42 @@ def test_two_runs_do_not_train_at_once_and_a_round_does_not_wait(program):
     with lock(workspace.lock_file("train-my_model"), "at it"):
         message = program.fail("train", code=3)
         assert message == "Another run is training 'my_model': wait for it to finish."
-        assert "The next run submits its model" in program.run("run")
+        assert "A later run submits its model" in program.run("run")
     assert (program.model(), len(program.server.submissions)) == (before, 1)
     assert "max_iter changed from 10 to 11" in program.run("run")
+
+
+@pytest.mark.usefixtures("validated")
+@pytest.mark.parametrize("command", ["train --restart", "run --retrain"])
+def test_an_interrupted_training_on_request_goes_on(program, monkeypatch, command):
+    program.add_other()
+    program.add(BLEND)
+    program.run("train")
+    (folds := program.folder / "models" / "other" / "folds").mkdir()
+    train, begun = training.train, []
+
+    def train_or_stop(plan, **options):
+        begun.append(plan.name)
+        if len(begun) == 2:
+            raise KeyboardInterrupt
+        return train(plan, **options)
+
+    monkeypatch.setattr(training, "train", train_or_stop)
+    stopped = program.invoke(command)
+    assert stopped.exit_code == 130
+    assert "to resume, without --restart or --retrain" in stopped.stderr
+    command, _ = command.split()
+    for _ in range(2):
+        program.run(command)
+        assert begun == ["amber", "birch", "birch", "model"]
+    assert not folds.exists()
+
+
+def test_a_training_does_not_drop_a_later_request(program):
+    _, workspace = program.load()
+    with lock(workspace.lock_file("train-my_model"), "at it"):
+        program.fail("train --restart", code=3)
+    assert not list(program.model_folder.glob("*.retrain"))
 
 
 def test_bars_are_for_terminals(monkeypatch, capsys):

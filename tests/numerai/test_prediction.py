@@ -103,15 +103,20 @@ def test_values_outside_the_bins_are_counted_and_named(predict, value):
         predict(lambda live: live.assign(**{name: live[name].mask(some, value)}))
 
 
-@pytest.mark.parametrize(("known", "factor", "value"), [
-    ([0.0, 1.0, 2.0, 3.0, 4.0], 0.25, "0.25"), ([0.0, 0.25, 0.5, 0.75, 1.0], 1, "2"),
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
+@pytest.mark.parametrize(("unit", "factor", "value"), [
+    (1, 0.25, "0.25"), (0.25, 1, "2"), (0.2, 1, "1"), (2.5, 1, "1"),
 ])  # fmt: skip
-def test_another_scale_than_in_training_is_refused(predict, known, factor, value):
+def test_another_scale_than_in_training_is_refused(predict, unit, factor, value, dtype):
+    def scaled(factor):
+        return lambda x: x.assign(**(x[NAMES] * factor).astype(dtype))
+
+    known = (np.arange(5) * unit).astype(dtype).tolist()
     records = [RECORD.model_copy(update={"values": known})]
     with pytest.raises(DataError, match=rf"has the value {value}, but .* same scale"):
-        predict(lambda x: x.assign(**(x[NAMES] * factor)), records=records)
-    same = predict(lambda x: x.assign(**(x[NAMES] * known[1])), records=records)
-    assert same.notna().all()
+        predict(scaled(factor), records=records)
+    # Values beyond those of Numerai's features are right where training had them.
+    assert predict(scaled(unit), records=records).notna().all()
 
 
 def test_constant_features_are_not_blamed_on_the_fit(predict):

@@ -141,6 +141,30 @@ def test_corr_is_drawn_by_era_and_summed_up_in_the_eras_of_all(results):
     assert legend.get_window_extent().x0 > ax.get_window_extent().x1
 
 
+@pytest.mark.parametrize("name", ["gain", BENCHMARK, "model"])
+def test_a_model_named_like_another_row_is_drawn(
+    own, config, results, name, monkeypatch, capsys
+):
+    drawn = {}
+    for figure in ("split_agreement", "corr_figures", "feature_exposure"):
+
+        def draw(of, *_, figure=figure):
+            drawn[figure] = [*of]
+            return ["one", "two"] if figure == "corr_figures" else figure
+
+        monkeypatch.setattr(report, figure, draw)
+    monkeypatch.setattr(report, "as_png", str.encode)
+    model = config.models[0].model_copy(update={"name": name})
+    monkeypatch.setattr(Workspace, "model_dir", lambda x, _: x.root / "models/someone")
+    report.write_report(Validation(config, own.workspace, model), results)
+    shown = name if name == "model" else f"{name} (model)"
+    rows = [shown, *[*results][1:]]
+    both = {"corr_figures": rows, "feature_exposure": rows}
+    assert drawn == both | {"split_agreement": [shown, GAIN]}
+    Terminal().validated(model, results, [])
+    assert f" {shown} " in capsys.readouterr().out
+
+
 def test_exposures_are_the_largest_of_the_model_and_those_of_gain(results):
     figure = report.feature_exposure(rows_of(results))
     (ax,) = figure.axes

@@ -456,6 +456,7 @@ def test_ids_are_texts_whatever_they_say():
     (b"ID,prediction\na,0.5\n", SubmissionError, "column 'id', but has 'ID', 'p"),
     (b"id,x,y\na,1,2\n", SubmissionError, "on' or 'probability', but has 'x"),
     (b"id,prediction,probability\na,1,2\n", SubmissionError, "but has both"),
+    (b"id,prediction\na,0.5,3\n", SubmissionError, "give each column a name"),
     (b"id,prediction\na,high\n", SubmissionError, "'prediction' is not numeric"),
     (None, DataError, "cannot be read: No such file"),
 ])  # fmt: skip

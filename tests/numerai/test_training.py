@@ -52,6 +52,14 @@ def test_the_model_is_that_of_the_rows_in_memory(tmp_path, path):
     assert names == ["ender.era", "ender.json"]
 
 
+def test_values_of_a_single_era_are_known(tmp_path):
+    rare = FRAME.astype(dict.fromkeys(FEATURES, "float32"))
+    rare.loc[rare["era"] == "0002", FEATURES[3]] = 0.2
+    path = helper.write_frame(rare, tmp_path / "train_1.parquet")
+    record = train_on(path, tmp_path, parameters={"max_iter": 2})
+    assert record.values == [0.0, 0.2, 1.0, 2.0, 3.0, 4.0]
+
+
 def test_missing_targets_are_never_filled_and_missing_values_recorded(tmp_path):
     missing = np.random.default_rng(0).random(len(FRAME)) < 0.1
     labelled = ~missing & (FRAME["era"] <= "0027")
