@@ -198,8 +198,9 @@ def take_fitted_columns(
 
 
 def take_eras_to_predict(model: Any, X: Any, eras: Any) -> tuple[Any, Any]:
-    """Do as `take_fitted_columns`, and warn of rows in new groups if the model is for
-    known groups. If `eras` are `EraColumns`, an outer model has warned already.
+    """Return (X, eras) as `take_fitted_columns` does. Warn of rows in new groups if the
+    model is for known groups, unless `eras` are `EraColumns`: an outer model has warned
+    already.
     """
     is_read = isinstance(eras, EraColumns)
     X, eras = take_fitted_columns(model, X, eras)

@@ -29,7 +29,9 @@ def warn_of_no_value(columns: Sequence[Any], rows: str) -> None:
 
 @contextmanager
 def no_value_noted() -> Iterator[list[Any]]:
-    """Yield a list that collects the names of columns, in place of NoValueWarnings."""
+    """Yield a list, to which the block's NoValueWarnings add the names of their columns
+    in place of being shown.
+    """
     noted: list[Any] = []
     show = warnings.showwarning
 

@@ -121,8 +121,8 @@ def _distribution(
     unit = np.maximum(np.diagonal(root), known**-0.5)[lower[0]]
 
     def loss(entries: Array) -> tuple[float, Array]:
-        """Return minus the log-likelihood of a mean era, and its gradient. The effects
-        of eras are mean + step + root @ scaled, and the step is the best one.
+        """Return minus the log-likelihood per era, with the prior of the mean, at the
+        factor made of `entries`, and its gradient. Set `step` to the best step.
         """
         nonlocal step
         root = np.zeros((2, 2))

@@ -151,9 +151,10 @@ def compare_predictions(
     """Compare a champion's and a challenger's predictions of the same rows, by era.
 
     Each era counts once, and the error of the mean comes from the variation between
-    eras, so that an era in which both models have an area of 1 counts as any other.
-    Eras whose rows give no error, such as eras with a single row or a single positive
-    row, are left out with a warning, unless fewer than two eras have an error.
+    eras: an era whose difference has no sampling error, as where both models have an
+    AUC of 1, counts as much as any other. Eras whose rows give no error, such as eras
+    with a single row or a single positive row, are left out with a warning. If fewer
+    than two eras have an error, none is left out for this reason.
 
     If eras follow each other, the error of the mean difference is that of an AR(1)
     process, as in :class:`~sklearn_era.model_selection.EraSearchCV`; groups, such as

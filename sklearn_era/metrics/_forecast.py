@@ -224,8 +224,8 @@ or (n_candidates, n_eras)
     def _take_known(
         self, scores: Array, errors: Array, labels: NDArray[Any]
     ) -> tuple[Array, Array]:
-        """Store scores, errors and labels; return known scores and their errors, on the
-        scale of the link.
+        """Store scores, errors, labels and the link. Return the scores that have an
+        error, and their errors, both on the scale of the link.
         """
         self.scores_, self.standard_errors_, self.eras_ = scores, errors, labels
         self._places = known_places(scores, errors, labels)

@@ -119,7 +119,9 @@ def errors_by_era(
     y_true: Any, predictions: list[Any], metric: Metric, params: Any, n_resamples: int,
     random_state: Any, **given: Any,
 ) -> EraScores:  # fmt: skip
-    """Return the `sampling_error` of each era; `given` is passed to `era_scores`."""
+    """Return each era's `sampling_error`, for two predictions that of the difference.
+    `given` has further arguments of `era_scores`.
+    """
     params = params | positive_class(metric, params, y_true)
     # Of means of losses, thousands of eras would spend their time in the metric.
     of_rows: list[Any] = [None]

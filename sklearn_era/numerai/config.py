@@ -346,7 +346,9 @@ def _items(where: str, given: Any, own: Sequence[str]) -> Iterator[tuple[_Layer,
 
 
 def _parse_train(defaults: Mapping[str, Any], *layers: _Layer) -> TrainSection:
-    """Merge layers, with the tables of parameters in them, into a fit's settings."""
+    """Return a fit's settings. Later layers replace earlier ones, and their tables of
+    `parameters` replace `defaults`.
+    """
     of = {"[train]": "[train.parameters]"}  # other names have two words
     own = [(of.get(x, f"{x} parameters"), y.get("parameters", {})) for x, y in layers]
     _, origins = _merge(*own)

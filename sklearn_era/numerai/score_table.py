@@ -86,9 +86,9 @@ def name_of_row(model_name: str, rows: Iterable[str]) -> str:
 def read_others(
     workspace: Workspace, benchmark: str
 ) -> tuple[dict[str, Any], dict[str, str]]:
-    """Return two dicts. Their keys are the metrics and the rows of the table that need
-    others' predictions; the first dict has the predictions by id, and the second has
-    the reasons why predictions are missing.
+    """Return others' predictions, and the reasons why some are missing, as two dicts.
+    Their keys are those of `FILES`: the metric or row that needs the predictions. The
+    first dict has Series by id, the second has texts.
     """
     found, skipped = {}, {}
     columns = data.META_MODEL_COLUMN, benchmark, "prediction"
@@ -172,8 +172,9 @@ class Row:
 def make_results(
     rows: dict[str, Row], *, skipped: Mapping[str, str], notes: list[str], **common: Any
 ) -> dict[str, ValidationResult]:
-    """Return the table's rows, without rows that have scores in few eras. The first
-    row, the model's, has the shared `notes`; all rows have the fields `common`.
+    """Return the table's rows by name, without rows scored in few of the eras.
+    Append notes on the whole table to `notes`, which are the notes of the model's row.
+    All rows have the fields `common`.
     """
     table: dict[str, dict[str, EraScores]] = {}
     n_eras = len(rows["model"].scores["corr"])

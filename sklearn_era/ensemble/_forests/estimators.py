@@ -1,4 +1,6 @@
-"""Define the forests: scikit-learn's bins and predictions, a fit of separate trees."""
+"""Define the forests, which bin and predict as scikit-learn's boosters do, but grow
+each tree by itself.
+"""
 
 from __future__ import annotations
 
