@@ -127,8 +127,8 @@ def read_again(model: BaseEstimator, eras: Eras, X: Table) -> tuple[Any, Encoded
 
 
 def known_order(eras: EncodedEras, is_ordered: bool) -> Any:
-    """Return the `era_order` of inner models whose eras are the labels that `read_known`
-    returned: a pair if the labels are times and groups.
+    """Return the `era_order` of inner models whose eras are labels from `read_known`: a
+    pair if the labels are times and groups.
     """
     return TIME_FIRST if eras.pair else "ordered" if is_ordered else "unordered"
 

@@ -377,7 +377,7 @@ def eras_as_fitted(
 
 
 def _are_classes(column: pd.Series) -> bool:
-    """Return whether no text is a number, or names are a tenth of the texts at least."""
+    """Return whether no text is a number, or at least a tenth of them are names."""
     shares = column.astype(str).str.strip().value_counts(normalize=True)
     texts = [str(text) for text in shares.index]
     is_name = [not (_NUMBER.fullmatch(x) or _NOTHING.fullmatch(x)) for x in texts]

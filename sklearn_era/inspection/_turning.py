@@ -304,9 +304,9 @@ def _centered(values: Array, rows: Rows, n_eras: int) -> Array:
 
 
 def _direction(rows: Rows, n_eras: int, n_bins: int) -> tuple[Array, Array]:
-    """Return the bins' scores, and the shape that eras share: the mean residuals by bin,
-    fitted to all eras. Scaled to equal noise, this shape and each era's residuals by bin
-    are the rows of a matrix; its leading right singular vector gives the scores.
+    """Return the bins' scores, and the shape that eras share: the mean residuals by
+    bin, fitted to all eras. Scaled to equal noise, this shape and each era's residuals
+    by bin are the rows of a matrix; its leading right singular vector gives the scores.
     """
     cells = rows.codes * n_bins + rows.bins
     n = np.bincount(cells, rows.weights, n_eras * n_bins).reshape(n_eras, n_bins, 1)
