@@ -279,6 +279,19 @@ def test_columns_without_values_stay_so_and_constants_are_zero():
         assert_allclose(found[:, 1], middle, rtol=0, atol=1e-12)
 
 
+@each
+@pytest.mark.parametrize("unseen", ["batch", "train"])
+def test_missing_values_stay_missing_beside_one_value(transformer, unseen):
+    """Of an era, or of the training; be it the value of one row or of several."""
+    table, transformer = WITH_NAN.copy(), clone(transformer)
+    table[ERAS == "b", 1:3] += 1 - table[ERAS == "b", 1:3]
+    table[np.flatnonzero(ERAS == "c")[1:], 3] = np.nan
+    table[:, 4] *= 0
+    transformer.unseen = unseen
+    found = transformer.fit(table, eras=ERAS).transform(table, eras=ERAS)
+    assert_array_equal(np.isnan(found), np.isnan(table))
+
+
 @pytest.mark.parametrize("transformer", [
     *TRANSFORMERS[:5], EraTargetEncoder(smooth=K, target_type="continuous"),
 ], ids=repr)  # fmt: skip

@@ -27,6 +27,20 @@ def numbers_of_categories(encoder: OrdinalEncoder) -> NDArray[np.intp]:
     return np.array([n - (i in encoder._missing_indices) for i, n in enumerate(sizes)])
 
 
+def take_none_for_missing(estimator: BaseEstimator, X: NDArray[np.float64]) -> None:
+    """Take None for missing, as NaN, in the encoder and in the encoded rows X, if it is
+    one category too many for the bins. Elsewhere it is a category, as in scikit-learn.
+    """
+    encoder = encoder_of(estimator)
+    for i, n in enumerate(numbers_of_categories(encoder).tolist()):
+        known, code = encoder.categories_[i], n - 1  # None is after all others
+        if n > estimator.max_bins and known[code] is None:
+            encoder.categories_[i] = np.delete(known, code)
+            if i in encoder._missing_indices:
+                encoder._missing_indices[i] = code
+            X[X[:, i] == code, i] = np.nan
+
+
 def share_bins(
     estimator: BaseEstimator, X: NDArray[np.float64], n_rows: NDArray[Any] | None = None
 ) -> None:

@@ -19,7 +19,7 @@ from ..._tables.columns import (
 )
 from ..._trees.traversal import column_of_feature
 from ..._typing import Table
-from .rare_categories import codes_of_categories, encoder_of
+from .rare_categories import codes_of_categories, encoder_of, take_none_for_missing
 
 # Dates and times that NumPy takes for objects of Python, and no integers.
 _EXACT = {"M": "M8[us]", "m": "m8[us]"}
@@ -47,6 +47,8 @@ def encode(estimator: BaseEstimator, X: Any, *, reset: bool) -> Any:
         raise
     if reset:
         check_numbers(estimator, X)
+        if estimator.is_categorical_ is not None:
+            take_none_for_missing(estimator, found[0])
     elif estimator._preprocessor is not None:
         n_categorical = len(encoder_of(estimator).categories_)
         is_unknown = np.isnan(found[:, :n_categorical]).any(axis=1)

@@ -1,10 +1,12 @@
 """Columns of more categories than bins: similar ones share one, as if by hand."""
 
+import itertools
 import pickle
 
 import numpy as np
 import pandas as pd
 import polars as pl
+import pyarrow as pa
 import pytest
 from numpy.testing import assert_array_equal
 from sklearn.base import clone
@@ -17,6 +19,7 @@ from helpers.trees import assert_same_model, trees_of
 from sklearn_era.ensemble import EraForestClassifier, EraForestRegressor
 from sklearn_era.ensemble._binning import rare_categories
 from sklearn_era.ensemble._binning.rare_categories import encoder_of, set_bins
+from sklearn_era.ensemble._boosters.estimators import SymmetricRegressor
 from sklearn_era.ensemble._prediction import blocks
 from sklearn_era.inspection import split_statistics
 from sklearn_era.interop import to_sklearn
@@ -128,7 +131,7 @@ def as_pandas(*columns):
 
 
 def as_polars(*columns):
-    """Without missing values, which scikit-learn takes for a category here."""
+    """Without nulls, which scikit-learn takes for a category where a bin is left."""
     frame = pl.DataFrame({"value": VALUES, "p": columns[0], "q": columns[1]})
     return frame.with_columns(pl.col("p", "q").cast(pl.String).cast(pl.Categorical))
 
@@ -192,6 +195,37 @@ def test_trees_are_scikit_learns_where_categories_have_bins_of_their_own(form):
     params = {"max_bins": 40, "categorical_features": FORMS[form]}
     model = ours(**params).fit(X, Y)  # without a warning
     assert_same_model(model, stock(**params).fit(X, Y), X)
+
+
+NULLS = {
+    "polars": lambda a: pl.DataFrame({"p": pl.Series(a, dtype=pl.Categorical)}),
+    "polars text": lambda a: pl.DataFrame({"p": a}),
+    "pandas": lambda a: pd.DataFrame({"p": a}, dtype=object),
+    "and NaN": lambda a: pd.DataFrame({"p": [a[0] or np.nan, *a[1:]]}, dtype=object),
+    "arrow": lambda a: pa.table({"p": pa.array(a).dictionary_encode()}),
+    "arrow text": lambda a: pa.table({"p": a}),
+}
+
+
+@on_grid("make_X max_bins", NULLS, [39, 8], every=2)
+@pytest.mark.parametrize("make", [
+    ours, SymmetricRegressor, lambda **params: EraForestRegressor(**FOREST | params),
+], ids=["booster", "symmetric", "forest"])  # fmt: skip
+def test_none_is_missing_if_it_is_a_category_too_many(make_X, max_bins, make, tmp_path):
+    """As NaN is, in the fit and in rows to predict, of any type."""
+    names = [None if i == 0 or shop == 3 else str(shop) for i, shop in enumerate(SHOPS)]
+    X, frame = make_X(names), pd.DataFrame({"p": pd.Categorical(names)})
+    model = make(max_bins=max_bins, categorical_features=["p"])
+    other = clone(model).fit(frame, Y, eras=ERAS)
+    expected = other.predict(frame)
+    copies = [other, model.fit(X, Y, eras=ERAS)]
+    if make is not SymmetricRegressor:
+        save_model(model, tmp_path / "model.era")
+        copies.append(load_model(tmp_path / "model.era")[0])
+        texts = pd.DataFrame({"p": names}, dtype=object)
+        assert_array_equal(to_sklearn(model).predict(texts), expected)
+    for each, rows in itertools.product(copies, (X, frame)):
+        assert_array_equal(each.predict(rows), expected)
 
 
 @pytest.mark.parametrize("make", [ours, lambda: EraForestRegressor(**FOREST)])
@@ -379,3 +413,8 @@ def test_rules():
     assert "~" in texts
     named = texts.replace("= ~", f"= one of {len(rare)} others")
     assert "\n".join(model.rules_.text) == named
+    names = [None if shop < 40 else str(shop) for shop in shops]
+    frames = pl.DataFrame({"shop": pl.Series(names, dtype=pl.Categorical)}), frame
+    frame["shop"] = pd.Categorical(names)
+    one, other = (clone(model).fit(X, y).predict_proba(X) for X in frames)
+    assert_array_equal(one, other)
