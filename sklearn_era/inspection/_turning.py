@@ -20,6 +20,7 @@ from .._eras import EncodedEras, era_means
 from .._progress import Progress
 from .._tables.columns import INFINITE, Column
 from .._typing import Folds, Table
+from ..ensemble._binning.thresholds import bin_edges
 from ..model_selection import _out_of_era as out_of_era
 
 MAX_SEED = np.iinfo(np.int32).max
@@ -185,8 +186,7 @@ def _bins(column: Column) -> Codes:
         return np.array([min(place[x], _MOST_CATEGORIES) for x in column.values])
     is_missing = np.isnan(column.values)
     known = np.clip(column.values[~is_missing], -INFINITE, INFINITE)
-    shares = np.arange(1, _N_BINS) / _N_BINS
-    edges = np.unique(np.quantile(known, shares)) if known.size else known
+    edges = bin_edges(known, _N_BINS, "linear")
     return np.where(is_missing, edges.size + 1, np.searchsorted(edges, column.values))
 
 

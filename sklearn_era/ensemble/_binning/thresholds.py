@@ -112,6 +112,19 @@ def _places_of_quantiles(n_values: int, max_bins: int) -> tuple[Rows, Rows]:
     return np.floor(places).astype(np.intp), np.ceil(places).astype(np.intp)
 
 
+def bin_edges(known: Floats, n_bins: int, method: Any) -> Floats:
+    """Return the largest value of each bin but the last: quantiles, or all values if
+    there are at most `n_bins`. A value of more rows than a bin has on average is alone
+    in its bin, or its bin would take in rarer values below it, but none above.
+    """
+    values, counts = np.unique(known, return_counts=True)
+    edges = values[:-1]
+    if values.size > n_bins:
+        edges = np.quantile(known, np.arange(1, n_bins) / n_bins, method=method)
+    alone = values[counts > max(1, known.size / n_bins)]
+    return np.unique([*edges, *alone, *np.nextafter(alone, -np.inf)])
+
+
 def map_in_threads(
     function: Callable[..., Any], arguments: Sequence[Iterable[Any]], n_threads: int,
     n_values: int,
