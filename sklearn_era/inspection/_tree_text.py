@@ -55,7 +55,7 @@ def describe_tree(
     names = feature_names(estimator)[column_of_feature(estimator)]
     # All values of a forest are divided by the number of trees.
     scale = estimator.n_iter_ if isinstance(estimator, ForestFitMixin) else 1
-    nodes, splits = [], trees[tree].nodes[trees[tree].nodes["is_leaf"] == 0]
+    nodes = []
     for i, node in enumerate(trees[tree].nodes):
         depth, value = int(node["depth"]), f"{node['value'] * scale:.6g}"
         if node["is_leaf"] or depth > max_depth:
@@ -63,9 +63,7 @@ def describe_tree(
             continue
         feature = node["feature_idx"]
         categories = left_categories(estimator, trees[tree], i)
-        near = np.unique(splits["num_threshold"][splits["feature_idx"] == feature])
-        threshold = threshold_text(near, np.searchsorted(near, node["num_threshold"]))
-        sides = _sides(names[feature], node, threshold, categories)
+        sides = _sides(names[feature], node, categories)
         children = int(node["left"]), int(node["right"])
         count, gain, more, effects = node["count"], node["gain"], (), None
         if table is not None:
@@ -81,9 +79,7 @@ def describe_tree(
     return nodes
 
 
-def _sides(
-    name: str, node: Any, threshold: str, categories: tuple[Any, ...] | None
-) -> tuple[str, str]:
+def _sides(name: str, node: Any, categories: tuple[Any, ...] | None) -> tuple[str, str]:
     """Return the conditions, as texts, of rows that a split sends left, and right."""
     missing, known = f"{name} is missing", f"{name} is not missing"
     if categories == ():
@@ -94,6 +90,7 @@ def _sides(
     elif np.isinf(node["num_threshold"]):
         return known, missing
     else:
+        threshold = threshold_text(node["num_threshold"])
         left, right = f"{name} <= {threshold}", f"{name} > {threshold}"
     if node["missing_go_to_left"]:
         return f"{left} or missing", right
