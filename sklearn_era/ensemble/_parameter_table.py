@@ -124,11 +124,11 @@ PARAMETERS = {
         None, ["array-like", Mapping, None],
         "array-like of shape (n_features,), mapping or None", """
         Penalises the splits of features: numbers of 0 or more, by the columns of X, or
-        a mapping from column names or indices; columns that it lacks have 0. With 0.2,
-        a feature splits a node only if its key exceeds all others by a fifth of the
-        largest; 1 or more excludes it as if X did not have it, from draws of features
-        too. None or zeros change nothing. With any positive penalty, 'gain' uses the
-        kernel of the other criteria.
+        a mapping, such as a Series, from column names or indices; columns that it lacks
+        have 0. With 0.2, a feature splits a node only if its key exceeds all others by
+        a fifth of the largest; 1 or more excludes it as if X did not have it, from
+        draws of features too. None or zeros change nothing. With any positive penalty,
+        'gain' uses the kernel of the other criteria.
 
         The key of a split with penalty p is lowered by ``p K``, and so is the priority
         of its node. K is the largest key of the node's admissible splits: the pooled
