@@ -138,9 +138,10 @@ PARAMETERS = {
         if its key minus ``p K`` is positive; for 'invariant', its pooled gain minus
         ``p K``; for 'time_robust', if its decrease minus ``p K`` exceeds the
         criterion's `min_impurity_decrease`. With a `min_gain_share`, each pooled gain
-        is first lowered by p times the largest: shares are of the largest that is left,
-        K is of the splits that have their share, and the gain left is the priority, and
-        decides if the criterion admits no split.
+        is first lowered by p times the largest. A split has its share if its own gain,
+        before that, is at least this share of the largest gain that is left. K is of
+        the splits that have their share; the gain left is the priority, and decides if
+        the criterion admits no split.
         """),
     "colsample_bytree": Parameter(
         1.0, [Interval(Real, 0, 1, closed="right")], "float", """
