@@ -1,5 +1,6 @@
 """Invariant features of causal graphs, and other columns' information on the target."""
 
+from decimal import Decimal
 from functools import partial
 
 import networkx as nx
@@ -251,6 +252,31 @@ def test_numbers_are_binned_by_quantiles():
             feature_penalties(X, y, [0], max_bins=max_bins)
 
 
+@pytest.mark.parametrize("kind", [np.int64, np.float64, object, Decimal])
+def test_whole_numbers_of_many_values_are_binned(kind):
+    rng = np.random.default_rng(5)
+    x = rng.normal(size=(3000, 2))
+    price = np.round(200_000 * np.exp(x.sum(axis=1) + rng.normal(size=3000)))
+    make = np.vectorize(Decimal, otypes=[object])
+    y = make(price) if kind is Decimal else price.astype(kind)
+    ratios = ratios_of(x, y, [0])
+    assert_array_equal(ratios, ratios_of(x, price + 0.5, [0]))
+    assert 0.8 < ratios[1] < 1.25
+    many = pd.DataFrame({"x": x[:, 0], "id": np.arange(3000).astype(str)})
+    assert ratios_of(many, price, ["x"])[1] == 0
+
+
+def test_a_rare_value_has_a_bin_beside_a_frequent_one():
+    rng = np.random.default_rng(6)
+    rare = (rng.random(4000) < 0.05) * rng.integers(1, 20, 4000)
+    y = rng.normal(size=4000) + 3 * (rare > 0)
+    X = np.column_stack([rare, -rare, rare > 0])
+    assert_allclose(ratios_of(X, y, [2], max_bins=8), 1, atol=0.05)
+    X = np.column_stack([y, rare > 0])
+    for target in (rare, -rare):
+        assert ratios_of(X, target, [1], max_bins=8)[0] > 0.2
+
+
 def test_infinities_are_the_ends_of_a_column():
     rng = np.random.default_rng(4)
     y = rng.random(500) < 0.5
@@ -275,7 +301,8 @@ def test_missing_values_and_categories_are_bins():
     })  # fmt: skip
     ratios = ratios_of(frame, y, ["filled"])
     assert_allclose(ratios[:4], 1, rtol=1e-12)
-    coarse = ratios_of(frame, y, ["category"], max_bins=2)
+    # As text, as three numbers would have two bins.
+    coarse = ratios_of(frame, y.astype(str), ["category"], max_bins=2)
     assert_allclose(coarse[2:4], 1, rtol=1e-12)
     filled = frame["filled"].to_numpy()
     assert_allclose(coarse[4], information(X[:, 1], y) / information(filled, y))

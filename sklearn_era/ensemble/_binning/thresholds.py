@@ -16,6 +16,7 @@ from sklearn.utils._openmp_helpers import _openmp_effective_n_threads
 from sklearn.utils.stats import _weighted_percentile
 
 from ..._scikit_learn import BINS_ARE_WEIGHTED
+from ..._tables.columns import INFINITE
 from ..._tables.no_value import warn_of_no_value
 from .integer_columns import Floats, Rows
 
@@ -123,6 +124,14 @@ def bin_edges(known: Floats, n_bins: int, method: Any) -> Floats:
         edges = np.quantile(known, np.arange(1, n_bins) / n_bins, method=method)
     alone = values[counts > max(1, known.size / n_bins)]
     return np.unique([*edges, *alone, *np.nextafter(alone, -np.inf)])
+
+
+def bin_numbers(values: Floats, n_bins: int, method: Any) -> Rows:
+    """Return the bin of each value by `bin_edges`; missing values have the last one."""
+    is_missing = np.isnan(values)
+    known = np.clip(values[~is_missing], -INFINITE, INFINITE)
+    edges = bin_edges(known, n_bins, method)
+    return np.where(is_missing, edges.size + 1, np.searchsorted(edges, values))
 
 
 def map_in_threads(
