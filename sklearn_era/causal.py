@@ -68,8 +68,8 @@ def invariant_features(
     Returns
     -------
     invariant : list of nodes
-        The invariant features, in the order of the graph; empty if there are none, for
-        instance if the mechanism of the target itself changes.
+        The invariant features, in the order of the graph; empty if no set of features
+        is invariant, for instance if the mechanism of the target itself changes.
 
     Raises
     ------
@@ -99,7 +99,9 @@ def invariant_features(
     common cause of A and Y. So the result is checked: a variable E that acts on all
     manipulable ones represents the environment, and P(Y | X') stays if X' d-separates E
     from Y [3]_. Features are removed until it does, effects before causes; then, causes
-    first, harmless features are added again. Other sets may be invariant too.
+    first, harmless features are added again. If none is left, all features are tried,
+    each with the measured causes of the target and of the chosen ones, as some such set
+    d-separates if any set does [4]_. Other sets may be invariant too.
 
     References
     ----------
@@ -108,6 +110,8 @@ def invariant_features(
     .. [2] T. Verma and J. Pearl, "Equivalence and Synthesis of Causal Models", 1990.
     .. [3] S. Magliacane et al., "Domain Adaptation by Using Causal Inference to Predict
            Invariant Conditional Distributions", 2018, arXiv:1707.06422.
+    .. [4] B. van der Zander, M. Liskiewicz and J. Textor, "Separators and Adjustment
+           Sets in Causal Graphs: Complete Criteria and an Algorithmic Framework", 2019.
 
     Examples
     --------
@@ -138,17 +142,29 @@ def invariant_features(
     whole.add_node(environment)
     whole.add_edges_from((environment, name) for name in manipulable)
 
-    def is_invariant(names: list[Any]) -> bool:
+    def is_invariant(names: Collection[Any]) -> bool:
         return networkx.is_d_separator(whole, {environment}, {target}, set(names))
 
-    kept = [name for name in networkx.topological_sort(whole) if name in candidates]
+    order = [*networkx.topological_sort(whole)]
+    kept = [name for name in order if name in candidates]
     left_out = []
     while kept and not is_invariant(kept):
         left_out.append(kept.pop())
     for name in reversed(left_out):
         if is_invariant([*kept, name]):
             kept.append(name)
-    return [name for name in graph if name in kept]
+    found = set(kept)
+    if not kept:  # the theorem is not necessary; those that tell of the target first
+        rest = [name for name in order if name in measured - {target}]
+        rest.sort(key=lambda x: networkx.is_d_separator(whole, {x}, {target}, set()))
+        for name in rest:
+            # If any set with these is invariant, so is the one of all their causes.
+            wanted = {target, name, *found}
+            wanted.update(*(networkx.ancestors(whole, x) for x in wanted))
+            wanted &= measured - {target}
+            if is_invariant(wanted):
+                found = wanted
+    return [name for name in graph if name in found]
 
 
 def _check_graph(
@@ -344,7 +360,7 @@ def _ratios(
     if np.ndim(y) != 1:
         raise ValueError(f"y must be of shape (n_samples,); got {np.shape(y)}.")
     encoded = encode_eras(check_eras(y, X, name="y"))
-    labels, classes = encoded.labels, encoded.codes
+    labels, classes = encoded.labels, encoded.codes.astype(np.intp)
     if labels.size > max_bins and not are_classes(labels):
         classes = _bins(labels.astype(np.float64)[classes], max_bins)
     matrix, n_categories = as_matrix(columns)

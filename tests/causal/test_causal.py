@@ -2,6 +2,7 @@
 
 from decimal import Decimal
 from functools import partial
+from itertools import chain, combinations
 
 import networkx as nx
 import numpy as np
@@ -31,8 +32,10 @@ BY_HAND = {
     # Given A, its hidden cause predicts Y in another way.
     "hidden cause of a manipulable feature and Y": ("A~Y", "A", "A", ""),
     "hidden cause of a feature and Y": ("X~Y Y>A", "A", "X A", "X"),
-    "hidden cause of two effects": ("Y>X Y>A X~A", "A", "X A", ""),
-    "hidden cause of an effect and a bystander": ("Y>X A~X", "A", "X A", ""),
+    # Without A, the mechanism of X stays, though they are one c-component.
+    "hidden cause of two effects": ("Y>X Y>A X~A", "A", "X A", "X"),
+    "hidden cause of an effect and a bystander": ("Y>X A~X", "A", "X A", "X"),
+    "unmeasured cause of all": ("U>X U>A U>Y", "A", "X A", "X"),
     # The c-component has no descendant of Y.
     "hidden cause of two causes": ("X>Y A>Y X~A", "A", "X A", "X A"),
     # Example 1 of the paper, and the same with A measured: the text below the theorem.
@@ -49,9 +52,10 @@ BY_HAND = {
     "irrelevant nodes": ("X>Y Z>Q", "Z", "X Z Q", "X Z Q"),
     # Y, X and Z are one c-component, with nothing manipulable in it.
     "M, intervention above its middle": ("U>X U>Z V>Z V>Y A>Z", "A", "X Z A", "X Z A"),
-    "M, intervention on its middle": ("U>X U>Z V>Z V>Y", "Z", "X Z", ""),
+    # X says nothing without Z.
+    "M, intervention on its middle": ("U>X U>Z V>Z V>Y", "Z", "X Z", "X"),
     # U makes both manipulable, and one c-component.
-    "unmeasured intervention by way of others": ("U>H H>X H>Z Y>X", "U", "X Z", ""),
+    "unmeasured intervention by way of others": ("U>H H>X H>Z Y>X", "U", "X Z", "Z"),
     "hidden cause by way of an unmeasured node": ("H~Y H>X", "X", "X", ""),
     # The smallest graph in which theorem and text are wrong: A, in their view variant,
     # is a collider between its mechanism and Y, and X an effect of it.
@@ -150,6 +154,25 @@ def test_regression_on_invariant_features_does_not_change():
             n_with_variant += len(names) < len(features)
     assert n_checked > 300
     assert n_with_variant > 50
+
+
+def test_no_set_is_invariant_if_none_is_found():
+    n_empty = 0
+    for seed in range(400):
+        graph, hidden, features, manipulable, _ = random_model(seed)
+        of = {"features": features, "hidden_causes": hidden}
+        names = invariant_features(graph, 0, manipulable, **of)
+        for i, pair in enumerate(hidden):
+            graph.add_edges_from((f"hidden {i}", effect) for effect in pair)
+        graph.add_node("era")
+        graph.add_edges_from(("era", name) for name in manipulable)
+        sizes = range(1, 1 + (0 if names else len(features)))
+        sets = chain(*(combinations(features, size) for size in sizes), [names])
+        are_safe = [nx.is_d_separator(graph, {"era"}, {0}, {*x}) for x in sets]
+        assert are_safe[-1] or not names
+        assert not any(are_safe[:-1])
+        n_empty += not names
+    assert n_empty > 30
 
 
 GRAPH = nx.DiGraph([("age", "target"), ("target", "visits")])
