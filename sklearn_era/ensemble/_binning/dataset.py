@@ -317,7 +317,7 @@ class BinnedDataset:
         return [array for array in arrays if array is not None]
 
 
-def check_max_bins(max_bins: Any) -> None:
+def check_max_bins(max_bins: int) -> None:
     if not isinstance(max_bins, Integral) or not 2 <= max_bins <= 255:
         raise ValueError(f"max_bins={max_bins!r} must be an integer from 2 to 255.")
 
