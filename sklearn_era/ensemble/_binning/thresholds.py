@@ -1,4 +1,4 @@
-"""Find the thresholds of bins: the same as scikit-learn's, but faster."""
+"""Find the thresholds of bins, scikit-learn's but faster, and bins of comparisons."""
 
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
