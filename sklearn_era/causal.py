@@ -12,22 +12,18 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.sparse import coo_array
 from sklearn.metrics import mutual_info_score
-from sklearn.utils.multiclass import type_of_target
 
 from ._eras import check_eras, encode_eras
 from ._optional import import_optional
 from ._tables.checks import names_of_columns
-from ._tables.columns import (
-    INFINITE,
-    as_matrix,
-    choose_columns,
-    list_columns,
-    read_columns,
-)
+from ._tables.columns import as_matrix, choose_columns, list_columns, read_columns
+from ._tables.no_value import warn_of_no_value
+from ._tables.target import are_classes
 from ._typing import Table
-from .ensemble._binning.dataset import make_bin_mapper
-from .ensemble._binning.floats import fit_float_mapper
+from .ensemble._binning.dataset import check_max_bins
+from .ensemble._binning.thresholds import bin_numbers
 from .ensemble._parameters import did_you_mean
 
 if TYPE_CHECKING:
@@ -72,8 +68,8 @@ def invariant_features(
     Returns
     -------
     invariant : list of nodes
-        The invariant features, in the order of the graph; empty if there are none, for
-        instance if the mechanism of the target itself changes.
+        The invariant features, in the order of the graph; empty if no set of features
+        is invariant, for instance if the mechanism of the target itself changes.
 
     Raises
     ------
@@ -104,7 +100,9 @@ def invariant_features(
     all manipulable variables represents the environment, and P(Y | X') stays if X'
     d-separates E from Y [3]_. Features are removed until X' d-separates E from Y,
     effects before causes. Then features that keep the separation are added again,
-    causes first. Other sets may be invariant too.
+    causes first. If none is left, all features are tried, each with the measured causes
+    of the target and of the chosen features, as some such set d-separates E from Y if
+    any set does [4]_. Other sets may be invariant too.
 
     References
     ----------
@@ -113,6 +111,8 @@ def invariant_features(
     .. [2] T. Verma and J. Pearl, "Equivalence and Synthesis of Causal Models", 1990.
     .. [3] S. Magliacane et al., "Domain Adaptation by Using Causal Inference to Predict
            Invariant Conditional Distributions", 2018, arXiv:1707.06422.
+    .. [4] B. van der Zander, M. Liskiewicz and J. Textor, "Separators and Adjustment
+           Sets in Causal Graphs: Complete Criteria and an Algorithmic Framework", 2019.
 
     Examples
     --------
@@ -143,17 +143,29 @@ def invariant_features(
     whole.add_node(environment)
     whole.add_edges_from((environment, name) for name in manipulable)
 
-    def is_invariant(names: list[Any]) -> bool:
+    def is_invariant(names: Collection[Any]) -> bool:
         return networkx.is_d_separator(whole, {environment}, {target}, set(names))
 
-    kept = [name for name in networkx.topological_sort(whole) if name in candidates]
+    order = [*networkx.topological_sort(whole)]
+    kept = [name for name in order if name in candidates]
     left_out = []
     while kept and not is_invariant(kept):
         left_out.append(kept.pop())
     for name in reversed(left_out):
         if is_invariant([*kept, name]):
             kept.append(name)
-    return [name for name in graph if name in kept]
+    found = set(kept)
+    if not kept:  # the theorem is not necessary; those that tell of the target first
+        rest = [name for name in order if name in measured - {target}]
+        rest.sort(key=lambda x: networkx.is_d_separator(whole, {x}, {target}, set()))
+        for name in rest:
+            # If any set with these is invariant, so is the one of all their causes.
+            wanted = {target, name, *found}
+            wanted.update(*(networkx.ancestors(whole, x) for x in wanted))
+            wanted &= measured - {target}
+            if is_invariant(wanted):
+                found = wanted
+    return [name for name in graph if name in found]
 
 
 def _check_graph(
@@ -251,13 +263,14 @@ def mutual_information_ratios(
         frame with category, string or object dtype, each category is a bin. Missing
         values are a bin, too.
     y : array-like of shape (n_samples,)
-        The target: classes, or numbers that are binned like numbers in X if
-        :func:`sklearn.utils.multiclass.type_of_target` calls them continuous.
+        The target: classes, or numbers, which are binned like those of X. At most
+        `max_bins` distinct numbers are classes, too; pass more classes as text.
     invariant : sequence of {str, int, bool}
         The invariant columns: column names, indices or a mask.
     max_bins : int, default=16
-        Maximum number of bins of a numeric column, in [2, 255], not counting the bin of
-        missing values.
+        Number of bins of a numeric column, in [2, 255], or of its distinct values if
+        there are fewer. Missing values have a bin besides, and so has a value of more
+        rows than a bin has on average.
 
     Returns
     -------
@@ -348,22 +361,20 @@ def _ratios(
     is_invariant = choose_columns(invariant, names, has_names, name="invariant")
     if not is_invariant.any():
         raise ValueError("invariant has no column in it; name at least one.")
-    mapper = make_bin_mapper(max_bins, 0)  # draws the same rows of many each time
+    check_max_bins(max_bins)
     if np.ndim(y) != 1:
         raise ValueError(f"y must be of shape (n_samples,); got {np.shape(y)}.")
-    labels = check_eras(y, X, name="y")
-    if type_of_target(labels) == "continuous":
-        classes = mapper.fit_transform(labels.astype(np.float64)[:, np.newaxis])[:, 0]
-    else:
-        classes = encode_eras(labels).codes
+    encoded = encode_eras(check_eras(y, X, name="y"))
+    labels, classes = encoded.labels, encoded.codes.astype(np.intp)
+    if labels.size > max_bins and not are_classes(labels):
+        classes = _bins(labels.astype(np.float64)[classes], max_bins)
     matrix, n_categories = as_matrix(columns)
     is_missing = np.isnan(matrix)
     bins = np.where(is_missing, n_categories, matrix)
-    numbers = np.flatnonzero([not column.is_categorical for column in columns])
-    if numbers.size:
-        values = np.clip(matrix[:, numbers], -INFINITE, INFINITE)
-        fit_float_mapper(mapper, values, None, [names[j] for j in numbers])
-        bins[:, numbers] = mapper.transform(values)
+    for j in np.flatnonzero([not column.is_categorical for column in columns]):
+        bins[:, j] = _bins(matrix[:, j], max_bins)
+    empty = [names[j] for j in np.flatnonzero(is_missing.all(axis=0))]
+    warn_of_no_value(empty, "the rows that bins are made from")
     information = np.array([_mutual_information(column, classes) for column in bins.T])
     mean = information[is_invariant].mean()
     if mean == 0:
@@ -375,12 +386,15 @@ def _ratios(
     return information / mean, is_invariant
 
 
+def _bins(values: NDArray[np.float64], max_bins: int) -> NDArray[np.intp]:
+    """Return the bin of each number; the quantiles are those of scikit-learn's bins."""
+    return bin_numbers(values, max_bins, "averaged_inverted_cdf")
+
+
 def _mutual_information(bins: NDArray[Any], classes: NDArray[Any]) -> float:
     """Return the mutual information in nats minus the Miller-Madow bias, at least 0."""
-    n_classes = int(classes.max()) + 1
-    counts = np.bincount(bins.astype(np.intp) * n_classes + classes)
-    counts.resize(int(bins.max()) + 1, n_classes)
-    counts = counts[counts.any(axis=1)][:, counts.any(axis=0)]
+    rows, columns = (np.unique(x, return_inverse=True)[1] for x in (bins, classes))
+    counts = coo_array((np.ones(bins.size, np.intp), (rows, columns))).tocsr()
     n_bins, n_classes = counts.shape
     bias = (n_bins - 1) * (n_classes - 1) / (2 * bins.size)
     return max(0.0, mutual_info_score(None, None, contingency=counts) - bias)

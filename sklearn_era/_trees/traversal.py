@@ -17,16 +17,14 @@ def column_of_feature(estimator: BaseEstimator) -> NDArray[np.intp]:
     return np.argsort(~is_categorical, kind="stable")
 
 
-def threshold_text(thresholds: NDArray[np.float64], i: int) -> str:
-    """Return threshold `i` of sorted thresholds as text. It has 6 significant digits,
-    or 15 from a million on, as timestamps need; and more, up to 17, if a neighbour
-    would have the same text.
+def threshold_text(number: float, most_digits: int = 17) -> str:
+    """Return a threshold as text with all digits that it needs to be the same number,
+    up to `most_digits`: it is often a value of many rows, which must not change sides.
     """
-    number, near = thresholds[i], thresholds[max(i - 1, 0) : i + 2]
-    digits = 6 if abs(number) < 1e6 else 15
-    while digits < 17 and len({f"{x:.{digits}g}" for x in near}) < near.size:
+    digits = 6 if abs(number) < 1e6 else 15  # timestamps have no exponent
+    while float(text := f"{number:.{digits}g}") != number and digits < most_digits:
         digits += 1
-    return f"{number:.{digits}g}"
+    return text
 
 
 def gains_by_column(

@@ -34,9 +34,7 @@ def penalties_by_column(estimator: BaseEstimator) -> Array:
     given, n_features = estimator.feature_penalty, estimator.n_features_in_
     if given is None:
         return np.zeros(n_features)
-    if _has_names(given):  # a Series
-        given = dict(given.items())
-    if not isinstance(given, Mapping):
+    if not (isinstance(given, Mapping) or _has_keys(given)):
         if np.shape(given) != (n_features,):
             raise ValueError(
                 f"feature_penalty has shape {np.shape(given)}, but X has {n_features} "
@@ -57,10 +55,10 @@ def penalties_by_column(estimator: BaseEstimator) -> Array:
     return penalties
 
 
-def _has_names(given: object) -> bool:
-    """Return whether `given` is a Series whose index holds the names of columns."""
+def _has_keys(given: object) -> bool:
+    """Return whether `given` is a Series whose index is not just the places of rows."""
     index: Any = getattr(given, "index", ())  # a method, if it is a list
-    return np.size(index) > 0 and all(isinstance(key, str) for key in np.ravel(index))
+    return not callable(index) and [*index] != [*range(len(index))]
 
 
 def _checked(penalty: object, feature: str) -> float:

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils._param_validation import Interval, StrOptions, validate_params
 
 from .._era_calendar import readings_of
-from .._era_labels import kind_of
+from .._era_labels import categories_of, keys_of, kind_of
 from .._eras import EncodedEras, are_ordered, consecutive_blocks, read_eras
 from .._scikit_learn import refuse_bools
 from .._warnings import renamed
@@ -85,6 +85,9 @@ def time_blocks(
         raise ValueError("times is empty; pass the time of each row.")
     if "bool" in map(kind_of, encoded.labels):
         raise ValueError("times holds booleans; pass numbers or dates in their place.")
+    if times_in_text := _times_in_text(encoded.labels):
+        labels, codes = np.unique(times_in_text, return_inverse=True)
+        encoded = EncodedEras(labels, codes.astype(np.int32)[encoded.codes])
     n_times = encoded.labels.size
     if n_times < n_blocks:
         raise ValueError(
@@ -97,24 +100,36 @@ def time_blocks(
     return consecutive_blocks(encoded.counts, n_blocks)[encoded.codes]
 
 
+def _times_in_text(labels: NDArray[Any]) -> list[Any]:
+    """Return the numbers in text, or the instants of its dates; [] if there are none,
+    and for labels that are no text.
+    """
+    if {*map(kind_of, labels)} != {"text"} or categories_of(labels) is not None:
+        return []
+    texts = keys_of(labels)
+    has_sign = any(text.startswith("-") for text in texts)  # else "-" parts numbers
+    if not has_sign and (found := readings_of(labels, labels[:0])):
+        return next(iter(found.values()))[-1]
+    try:
+        numbers = [float(text) for text in texts]
+    except ValueError:
+        return []
+    return numbers if np.isfinite(numbers).all() else []
+
+
 def _blocks_of_time(encoded: EncodedEras, n_blocks: int) -> NDArray[np.intp]:
     """Return the number of each row's block; blocks span equal lengths of time."""
     labels: Any = encoded.labels
     if n_blocks == 1:
         return np.zeros(encoded.codes.size, dtype=np.intp)
     if not (found := readings_of(labels, labels[:0])):
+        other = "" if kind_of(labels[0]) == "text" else ", or pass by='rows'"
         raise ValueError(
             f"times: by='time' needs numbers or dates, which can be subtracted; got "
-            f"{labels[0]!r} of type {type(labels[0]).__name__}. Convert them, or pass "
-            "by='rows'."
+            f"{labels[0]!r} of type {type(labels[0]).__name__}. Convert them{other}."
         )
     times = next(iter(found.values()))[-1]  # not months, which differ in length
-    first, last = min(times), max(times)  # text need not sort like its numbers
-    if first == last:
-        raise ValueError(
-            f"times: by='time' needs two times at least, and all labels, such as "
-            f"{labels[0]!r} and {labels[-1]!r}, are the same one."
-        )
+    first, last = times[0], times[-1]
     if not np.isfinite(float(last) - float(first)):
         raise ValueError(
             f"times: by='time' takes differences, and that of {last} and {first} is "

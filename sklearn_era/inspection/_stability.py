@@ -55,11 +55,12 @@ def era_stability(
 
     In eras left out, each feature in turn gets values of random training rows.
     Residuals are targets less the mean prediction over such draws. An effect in an era
-    is the slope of residuals on a score of the feature: each of ten quantiles, or each
-    category, has a score. Scores are learnt from every other block of an era's rows,
-    effects are measured in the blocks between, and vice versa. As neighbouring rows may
-    share noise, errors for independent rows [3]_ are multiplied by a factor, which is
-    estimated from the effects of values shifted along an era's rows.
+    is the slope of residuals on a score of the feature: each of ten quantiles, each of
+    at most ten values, or each category, has a score. Scores are learnt from every
+    other block of an era's rows, effects are measured in the blocks between, and vice
+    versa. As neighbouring rows may share noise, errors for independent rows [3]_ are
+    multiplied by a factor, which is estimated from the effects of values shifted along
+    an era's rows.
 
     A feature *turns* if effects of both signs are too large for chance [1]_. With Q the
     sum of squares of negative effects, each divided by its standard error, K the number

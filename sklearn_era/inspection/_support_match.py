@@ -25,6 +25,7 @@ from .._tables.target import check_values
 from .._typing import ColumnChoice, Estimator, Folds, Table
 from .._warnings import listed
 from ..ensemble import HistGradientBoostingClassifier
+from ..ensemble._binning.thresholds import bin_edges
 from ._drift import distances, stability_index
 from ._features import as_frames
 
@@ -88,8 +89,9 @@ default='from_dtype'
         The categorical features, as a mask, indices, or names of a frame's columns;
         'from_dtype' takes a frame's columns of category, string or object dtype.
     n_bins : int, default=10
-        Number of quantile bins of a numeric feature; at least 2. A feature has fewer
-        bins if many rows have the same value.
+        Number of quantile bins of a numeric feature; at least 2. Each of at most so
+        many distinct values has a bin of its own, and so has a value of more rows than
+        a bin has on average.
     min_samples : int, default=1
         Rows that an era needs in a bin to cover it. If n rows are spread evenly over B
         bins, a bin has no row by chance with probability ``(1 - 1/B)**n``.
@@ -230,10 +232,8 @@ def _bins(
         other_bins = np.array([index.get(value, -2) for value in other], dtype=np.intp)
         is_unseen = other_bins == -2
     else:
-        known, shares = values[~np.isnan(values)], np.arange(1, n_bins) / n_bins
-        edges = known
-        if known.size:
-            edges = np.unique(np.quantile(known, shares, method="inverted_cdf"))
+        known = values[~np.isnan(values)]
+        edges = bin_edges(known, n_bins, "inverted_cdf")
         bins, other_bins = (
             np.where(np.isnan(x), -1, np.searchsorted(edges, x, side="left"))
             for x in (values, other)

@@ -116,9 +116,9 @@ def condition_text(
     if categories is None:
         thresholds = mapper.bin_thresholds_[column]
         if inside[0] > 0:
-            parts.append(f"{name} > {threshold_text(thresholds, inside[0] - 1)}")
+            parts.append(f"{name} > {threshold_text(thresholds[inside[0] - 1])}")
         if inside[-1] < n_bins - 1:
-            parts.append(f"{name} <= {threshold_text(thresholds, inside[-1])}")
+            parts.append(f"{name} <= {threshold_text(thresholds[inside[-1]])}")
     elif len(inside) == 1 and not takes_missing:
         parts = [f"{name} = {categories[inside[0]]}"]
     else:

@@ -129,9 +129,9 @@ default='from_dtype'
     >>> import numpy as np
     >>> from sklearn_era.rules import RuleEnsembleClassifier
     >>> rng = np.random.default_rng(0)
-    >>> X = rng.uniform(size=(1000, 3))
+    >>> X = rng.uniform(size=(1000, 3)).round(2)
     >>> y = (X[:, 0] > 0.5) & (X[:, 1] <= 0.75)
     >>> est = RuleEnsembleClassifier(n_estimators=1, n_bins=4, binning="uniform")
     >>> est.fit(X, y).rules_.text.tolist()
-    ['x0 > 0.499566 and x1 <= 0.750608']
+    ['x0 > 0.5 and x1 <= 0.75']
 """

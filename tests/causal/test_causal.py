@@ -1,6 +1,8 @@
 """Invariant features of causal graphs, and other columns' information on the target."""
 
+from decimal import Decimal
 from functools import partial
+from itertools import chain, combinations
 
 import networkx as nx
 import numpy as np
@@ -30,8 +32,10 @@ BY_HAND = {
     # Given A, its hidden cause predicts Y in another way.
     "hidden cause of a manipulable feature and Y": ("A~Y", "A", "A", ""),
     "hidden cause of a feature and Y": ("X~Y Y>A", "A", "X A", "X"),
-    "hidden cause of two effects": ("Y>X Y>A X~A", "A", "X A", ""),
-    "hidden cause of an effect and a bystander": ("Y>X A~X", "A", "X A", ""),
+    # Without A, the mechanism of X stays, though they are one c-component.
+    "hidden cause of two effects": ("Y>X Y>A X~A", "A", "X A", "X"),
+    "hidden cause of an effect and a bystander": ("Y>X A~X", "A", "X A", "X"),
+    "unmeasured cause of all": ("U>X U>A U>Y", "A", "X A", "X"),
     # The c-component has no descendant of Y.
     "hidden cause of two causes": ("X>Y A>Y X~A", "A", "X A", "X A"),
     # Example 1 of the paper, and the same with A measured: the text below the theorem.
@@ -48,9 +52,10 @@ BY_HAND = {
     "irrelevant nodes": ("X>Y Z>Q", "Z", "X Z Q", "X Z Q"),
     # Y, X and Z are one c-component, with nothing manipulable in it.
     "M, intervention above its middle": ("U>X U>Z V>Z V>Y A>Z", "A", "X Z A", "X Z A"),
-    "M, intervention on its middle": ("U>X U>Z V>Z V>Y", "Z", "X Z", ""),
+    # X says nothing without Z.
+    "M, intervention on its middle": ("U>X U>Z V>Z V>Y", "Z", "X Z", "X"),
     # U makes both manipulable, and one c-component.
-    "unmeasured intervention by way of others": ("U>H H>X H>Z Y>X", "U", "X Z", ""),
+    "unmeasured intervention by way of others": ("U>H H>X H>Z Y>X", "U", "X Z", "Z"),
     "hidden cause by way of an unmeasured node": ("H~Y H>X", "X", "X", ""),
     # The smallest graph in which theorem and text are wrong: A, in their view variant,
     # is a collider between its mechanism and Y, and X an effect of it.
@@ -149,6 +154,25 @@ def test_regression_on_invariant_features_does_not_change():
             n_with_variant += len(names) < len(features)
     assert n_checked > 300
     assert n_with_variant > 50
+
+
+def test_no_set_is_invariant_if_none_is_found():
+    n_empty = 0
+    for seed in range(400):
+        graph, hidden, features, manipulable, _ = random_model(seed)
+        of = {"features": features, "hidden_causes": hidden}
+        names = invariant_features(graph, 0, manipulable, **of)
+        for i, pair in enumerate(hidden):
+            graph.add_edges_from((f"hidden {i}", effect) for effect in pair)
+        graph.add_node("era")
+        graph.add_edges_from(("era", name) for name in manipulable)
+        sizes = range(1, 1 + (0 if names else len(features)))
+        sets = chain(*(combinations(features, size) for size in sizes), [names])
+        are_safe = [nx.is_d_separator(graph, {"era"}, {0}, {*x}) for x in sets]
+        assert are_safe[-1] or not names
+        assert not any(are_safe[:-1])
+        n_empty += not names
+    assert n_empty > 30
 
 
 GRAPH = nx.DiGraph([("age", "target"), ("target", "visits")])
@@ -251,6 +275,31 @@ def test_numbers_are_binned_by_quantiles():
             feature_penalties(X, y, [0], max_bins=max_bins)
 
 
+@pytest.mark.parametrize("kind", [np.int64, np.float64, object, Decimal])
+def test_whole_numbers_of_many_values_are_binned(kind):
+    rng = np.random.default_rng(5)
+    x = rng.normal(size=(3000, 2))
+    price = np.round(200_000 * np.exp(x.sum(axis=1) + rng.normal(size=3000)))
+    make = np.vectorize(Decimal, otypes=[object])
+    y = make(price) if kind is Decimal else price.astype(kind)
+    ratios = ratios_of(x, y, [0])
+    assert_array_equal(ratios, ratios_of(x, price + 0.5, [0]))
+    assert 0.8 < ratios[1] < 1.25
+    many = pd.DataFrame({"x": x[:, 0], "id": np.arange(3000).astype(str)})
+    assert ratios_of(many, price, ["x"])[1] == 0
+
+
+def test_a_rare_value_has_a_bin_beside_a_frequent_one():
+    rng = np.random.default_rng(6)
+    rare = (rng.random(4000) < 0.05) * rng.integers(1, 20, 4000)
+    y = rng.normal(size=4000) + 3 * (rare > 0)
+    X = np.column_stack([rare, -rare, rare > 0])
+    assert_allclose(ratios_of(X, y, [2], max_bins=8), 1, atol=0.05)
+    X = np.column_stack([y, rare > 0])
+    for target in (rare, -rare):
+        assert ratios_of(X, target, [1], max_bins=8)[0] > 0.2
+
+
 def test_infinities_are_the_ends_of_a_column():
     rng = np.random.default_rng(4)
     y = rng.random(500) < 0.5
@@ -275,7 +324,8 @@ def test_missing_values_and_categories_are_bins():
     })  # fmt: skip
     ratios = ratios_of(frame, y, ["filled"])
     assert_allclose(ratios[:4], 1, rtol=1e-12)
-    coarse = ratios_of(frame, y, ["category"], max_bins=2)
+    # As text, as three numbers would have two bins.
+    coarse = ratios_of(frame, y.astype(str), ["category"], max_bins=2)
     assert_allclose(coarse[2:4], 1, rtol=1e-12)
     filled = frame["filled"].to_numpy()
     assert_allclose(coarse[4], information(X[:, 1], y) / information(filled, y))

@@ -73,14 +73,19 @@ def test_times_come_as_anything_that_holds_dates(by):
         assert_array_equal(time_blocks(times, 3, by=by), np.repeat([0, 1, 2], 4))
 
 
+@pytest.mark.parametrize("by", ["rows", "time"])
 @pytest.mark.parametrize(("texts", "times"), [
     (["10", "9", "100"], [10, 9, 100]),
-    (["era 9", "era 10", "era 11"], [9, 10, 11]),
+    (["1.5", "2.25", "10.5", "02.25"], [1.5, 2.25, 10.5, 2.25]),
+    (["-10", "-9", "-1"], [-10, -9, -1]),
+    (["-10", "9", "1e1"], [-10, 9, 10]),
+    (["era 9", "era 10", "era 11", "era 011"], [9, 10, 11, 11]),
     (["2020-1-2", "2020-10-1", "2020-2-1"], [2, 275, 32]),
+    (["2020.9", "2020.10", "2021.1"], [244, 274, 366]),  # months
 ])  # fmt: skip
-def test_blocks_by_time_follow_the_numbers_in_text(texts, times):
-    expected = time_blocks(times, 2, by="time")
-    assert_array_equal(time_blocks(texts, 2, by="time"), expected)
+def test_blocks_follow_the_numbers_in_text(texts, times, by):
+    for each in (texts, np.array(texts, dtype=bytes), pd.Series(texts)):
+        assert_array_equal(time_blocks(each, 2, by=by), time_blocks(times, 2, by=by))
 
 
 @pytest.mark.parametrize(("times", "parameters", "message"), [
@@ -95,8 +100,11 @@ def test_blocks_by_time_follow_the_numbers_in_text(texts, times):
     ([0, 1, 9], {"n_blocks": 3, "by": "time"}, "1 of 3 blocks .* block 1; lower"),
     ([True, False], {"n_blocks": 2}, "times holds booleans"),
     ([True, False], {"n_blocks": 2, "by": "time"}, "times holds booleans"),
-    (["1", "01"], {"n_blocks": 2, "by": "time"}, "times: .* such as '01' and '1'"),
-    (["a", "b"], {"n_blocks": 2, "by": "time"}, r"can be subtracted; got .*'a'"),
+    (["1", "01"], {"n_blocks": 2}, "1 distinct value.* 2 blocks cannot be made"),
+    (["1", "01"], {"n_blocks": 2, "by": "time"}, "1 distinct value.* 2 blocks cannot"),
+    (["a", "b"], {"n_blocks": 2, "by": "time"}, r"; got .*'a' of .* Convert them\.$"),
+    (["nan", "inf"], {"n_blocks": 2, "by": "time"}, r"subtracted; got .*'inf'"),
+    (["01-2020", "02-2020"], {"n_blocks": 2}, "pass numbers or dates"),
     ([0, 1, np.inf], {"n_blocks": 2, "by": "time"},
      "^times needs finite labels, and there are infinite ones, such as inf: "),
     ([-1e308, 0, 1e308], {"n_blocks": 2, "by": "time"}, "1e.308 and -1e.308 is infin"),

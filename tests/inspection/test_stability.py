@@ -158,6 +158,16 @@ def test_rare_categories_share_a_bin_and_missing_values_have_one():
     assert np.bincount(np.unique(found, return_inverse=True)[1]).tolist() == [50] * 3
 
 
+def test_a_rare_value_has_a_bin_beside_a_frequent_one():
+    rng, eras = np.random.default_rng(0), np.repeat(np.arange(6), 200)
+    rare = rng.random(eras.size) < 0.08
+    kinds = rare * rng.choice([1.0, 2.0], eras.size)  # of which one turns
+    y = np.where(eras < 3, 2, -2) * rare + rng.normal(size=eras.size)
+    X = np.column_stack([rare, ~rare, kinds, -kinds, rng.normal(size=eras.size)])
+    found = era_stability(X, y, eras=eras, price=False, random_state=0)
+    assert found.turns.tolist() == [True] * 4 + [False]
+
+
 @pytest.mark.parametrize("kind", ["array", slow("pandas"), "polars"])
 def test_features_that_turn_are_found_and_on_top_of_the_figure(kind, ax):
     X, y = make_data()

@@ -16,17 +16,24 @@ from sklearn.model_selection import StratifiedKFold
 from sklearn_era.inspection import domain_classifier_auc, support_match
 
 
+def naive_bin(value, known, n_bins):
+    """By the definition: a quantile, or one of few values, or a frequent value."""
+    if np.isnan(value):
+        return "missing"
+    known, n, distinct = np.sort(known), known.size, {*known}
+    often = {x for x in distinct if np.sum(known == x) > max(1, n / n_bins)}
+    if value in often:
+        return f"{value}"
+    edges = {known[int(np.ceil(n * k / n_bins)) - 1] for k in range(1, n_bins)}
+    if len(distinct) <= n_bins:
+        edges = distinct - {known[-1]}
+    return sum(x < value for x in edges), sum(x < value for x in often)
+
+
 def naive_match(x, eras, n_bins):
-    """By the definition: quantiles of all rows, then distinct bins of each era."""
-    known = np.sort(x[~np.isnan(x)])
-    edges = [known[int(np.ceil(known.size * k / n_bins)) - 1] for k in range(1, n_bins)]
-
-    def bin_of(value):
-        if np.isnan(value):
-            return "missing"
-        return sum(edge < value for edge in sorted(set(edges)))
-
-    bins = np.array([bin_of(value) for value in x], dtype=object)
+    known = x[~np.isnan(x)]
+    bins = np.empty(x.size, dtype=object)
+    bins[:] = [naive_bin(value, known, n_bins) for value in x]
     return np.mean([len({*bins[eras == e]}) / len({*bins}) for e in set(eras)])
 
 
@@ -49,16 +56,15 @@ def test_match_is_that_of_the_definition(case):
 
 
 def naive_psi(x, reference):
-    """By hand, with the quantiles or categories of the reference."""
-    known = np.sort(reference[~pd.isna(reference)])
-    edges = [known[int(np.ceil(known.size * k / 10)) - 1] for k in range(1, 10)]
+    """By hand, with the bins or categories of the reference."""
+    known = reference[~pd.isna(reference)]
 
     def bin_of(value):
         if pd.isna(value):
             return "missing"
         if isinstance(value, str):
             return value if value in known else "new"
-        return sum(edge < value for edge in set(edges))
+        return naive_bin(value, known, 10)
 
     bins = [[*map(bin_of, values)] for values in (x, reference)]
     psi = 0
@@ -119,6 +125,31 @@ def test_an_era_is_held_against_all_others_of_the_same_quantiles():
     only = support_match(x[:, np.newaxis], eras=eras * 0)
     assert np.isnan(only.psi[0, 0])
     assert np.isnan(only.ks[0, 0])
+
+
+# Distinct values, and their shares of the rows of three eras.
+CODED = {
+    "rare": ([0, 1], [[0.98, 0.02], [0.94, 0.06], [0.5, 0.5]]),
+    "new": ([0, 1], [[1, 0], [1, 0], [0.8, 0.2]]),
+    "several": ([0, 1, 2], [[0.05, 0.08, 0.87], [0.05, 0.08, 0.87], [0.2, 0.2, 0.6]]),
+    "many": (range(-10, 2),
+             2 * [[*[0.008] * 10, 0.88, 0.04]] + [[0.09] * 10 + [0.05] * 2]),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", CODED)
+def test_neither_match_nor_drift_depends_on_the_coding(name):
+    values, shares = CODED[name]
+    x = np.concatenate([np.repeat(values, np.rint(500 * np.array(p)).astype(int))
+                        for p in shares])  # fmt: skip
+    eras = np.repeat([0, 1, 2], 500)
+    X = np.column_stack([x, -x])
+    found = support_match(X, eras=eras, reference_eras=[0, 1])
+    for measured in (found.match, found.psi.T, found.ks.T):
+        assert_allclose(measured[0], measured[1])
+    assert found.psi[2, 0] > 0.2
+    later = {"reference_eras": [0, 1], "eras": eras, "X_holdout": X[eras == 2]}
+    assert_allclose(*support_match(X, **later).holdout_psi)
 
 
 def test_categories_count_without_bins():

@@ -20,7 +20,6 @@ from sklearn_era.inspection import export_graphviz, export_text, plot_tree
 
 def fit(kind="booster", target="real", **parameters):
     frame, y, eras = make_mixed_frame(target)
-    frame = frame.round(3)  # so that thresholds have few digits
     if kind == "forest":
         model = ensemble.EraForestRegressor(3, min_samples_leaf=20, random_state=0)
     else:
@@ -104,12 +103,15 @@ def test_splits_of_missing_values_and_depth():
 
 
 @pytest.mark.parametrize("scale", [1, 2e-12, 20240115])
-def test_thresholds_are_told_apart(scale):
+def test_thresholds_are_told_apart_and_exact(scale):
     X = scale * (1 + 1e-9 * np.arange(200.0))[:, None]
     model = ensemble.HistGradientBoostingRegressor(max_iter=1).fit(X, X[:, 0] / scale)
     text = export_text(model)
     found = re.findall("x0 <= (.*?)  ", text)
     assert len({*found}) == len(found) == text.count("x0 > ") > 5
+    splits = model._predictors[0][0].nodes["is_leaf"] == 0
+    thresholds = model._predictors[0][0].nodes["num_threshold"][splits]
+    assert [*map(float, found)] == thresholds.tolist()
 
 
 def test_graphviz_has_the_texts_and_edges():

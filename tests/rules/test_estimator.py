@@ -55,12 +55,19 @@ def test_the_rule_is_found_and_reads_as_one_would_say_it():
     assert text == "x0 > 20240115"
 
 
+@pytest.mark.parametrize("binning", ["uniform", "quantile"])
 @pytest.mark.parametrize("scale", [1, -3e-9, 1e12])
-def test_thresholds_that_are_close_have_texts_of_their_own(scale):
+def test_a_rule_covers_the_rows_that_its_text_says(scale, binning):
     rng = np.random.default_rng(0)
-    X = scale * (1 + 1e-9 * rng.normal(size=(400, 1)))
-    y = np.digitize(X[:, 0], np.quantile(X, [0.2, 0.4, 0.6])) % 2
-    est = fitted(X, y, n_estimators=9, max_depth=1)
+    near = scale * (1 + 1e-9 * rng.normal(size=400))
+    X = np.column_stack([near, scale * rng.integers(400, size=400) / 365])
+    y = np.digitize(near, np.quantile(near, [0.2, 0.4, 0.6])) % 2
+    est = fitted(X, y, n_estimators=20, max_depth=1, binning=binning)
+    for rule, text in zip(est._rules, est.rules_.text, strict=True):
+        name, sign, value = text.split()
+        column = X[:, int(name[1])]
+        rows = column > float(value) if sign == ">" else column <= float(value)
+        assert_array_equal(rule.rule.covers(est._binned(X)), rows)
     assert len({*est.rules_.text}) == len(est._rules) > 2
 
 

@@ -317,10 +317,14 @@ class BinnedDataset:
         return [array for array in arrays if array is not None]
 
 
-def make_bin_mapper(max_bins: int, random_state: Seed) -> _BinMapper:
-    """Check `max_bins`; return an unfitted bin mapper, seeded as in ``fit``."""
+def check_max_bins(max_bins: int) -> None:
     if not isinstance(max_bins, Integral) or not 2 <= max_bins <= 255:
         raise ValueError(f"max_bins={max_bins!r} must be an integer from 2 to 255.")
+
+
+def make_bin_mapper(max_bins: int, random_state: Seed) -> _BinMapper:
+    """Check `max_bins`; return an unfitted bin mapper, seeded as in ``fit``."""
+    check_max_bins(max_bins)
     seed = check_random_state(random_state).randint(np.iinfo(np.uint32).max, dtype="u8")
     n_threads = _openmp_effective_n_threads()
     return _BinMapper(int(max_bins) + 1, random_state=seed, n_threads=n_threads)

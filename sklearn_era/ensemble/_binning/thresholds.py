@@ -1,4 +1,4 @@
-"""Find the thresholds of bins: the same as scikit-learn's, but faster."""
+"""Find the thresholds of bins, scikit-learn's but faster, and bins of comparisons."""
 
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -16,6 +16,7 @@ from sklearn.utils._openmp_helpers import _openmp_effective_n_threads
 from sklearn.utils.stats import _weighted_percentile
 
 from ..._scikit_learn import BINS_ARE_WEIGHTED
+from ..._tables.columns import INFINITE
 from ..._tables.no_value import warn_of_no_value
 from .integer_columns import Floats, Rows
 
@@ -112,6 +113,27 @@ def _places_of_quantiles(n_values: int, max_bins: int) -> tuple[Rows, Rows]:
     numbers = np.arange(n_values, dtype=np.float64)
     places = np.percentile(numbers, percents, method="averaged_inverted_cdf")
     return np.floor(places).astype(np.intp), np.ceil(places).astype(np.intp)
+
+
+def bin_edges(known: Floats, n_bins: int, method: Any) -> Floats:
+    """Return the largest value of each bin but the last: quantiles, or all values if
+    there are at most `n_bins`. A value of more rows than a bin has on average is alone
+    in its bin, or its bin would take in rarer values below it, but none above.
+    """
+    values, counts = np.unique(known, return_counts=True)
+    edges = values[:-1]
+    if values.size > n_bins:
+        edges = np.quantile(known, np.arange(1, n_bins) / n_bins, method=method)
+    alone = values[counts > max(1, known.size / n_bins)]
+    return np.unique([*edges, *alone, *np.nextafter(alone, -np.inf)])
+
+
+def bin_numbers(values: Floats, n_bins: int, method: Any) -> Rows:
+    """Return the bin of each value by `bin_edges`; missing values have the last one."""
+    is_missing = np.isnan(values)
+    known = np.clip(values[~is_missing], -INFINITE, INFINITE)
+    edges = bin_edges(known, n_bins, method)
+    return np.where(is_missing, edges.size + 1, np.searchsorted(edges, values))
 
 
 def map_in_threads(

@@ -92,10 +92,14 @@ def test_a_mapping_is_the_array(kind, name):
     frame, penalties = pd.DataFrame(X, columns=NAMES), [0.0, 0.3, 0.0, 2.0, 0.0]
     expected = KINDS[kind](**CRITERIA[name], feature_penalty=penalties)
     expected.fit(frame, y, eras=eras)
-    for mapping in ({"b": 0.3, "d": 2}, {1: 0.3, np.int64(3): 2.0}, {"b": 0.3, 3: 2}):
+    series = pd.Series(penalties)
+    for mapping in (
+        {"b": 0.3, "d": 2}, {1: 0.3, np.int64(3): 2.0}, {"b": 0.3, 3: 2},
+        series.sort_values(), series[series > 0], series.set_axis(NAMES)[::-1],
+    ):  # fmt: skip
         model = KINDS[kind](**CRITERIA[name], feature_penalty=mapping)
         assert_same_trees(model.fit(frame, y, eras=eras), expected)
-    for given in (tuple(penalties), pd.Series(penalties), np.array(penalties)):
+    for given in (tuple(penalties), series, np.array(penalties)):
         model = KINDS[kind](**CRITERIA[name], feature_penalty=given)
         assert_same_trees(model.fit(X, y, eras=eras), expected)
 
@@ -128,6 +132,8 @@ def test_categories_come_first_to_the_trees(kind):
     ({"long_nam": 1},
      r"has the feature 'long_nam', which is no column of X\. Did you mean"),
     ({True: 1}, "has the feature True, which is no column"),
+    (pd.Series([0, 1, 1], [1, 2, 1]), "names column 1 twice, by 1 and 1; leave one"),
+    (pd.Series([0] * 5, range(1, 6)), "has the feature 5, but the 5 features of X"),
     ([1, 1, 2, 1, math.inf], "forbids all features: give one of them a penalty below"),
 ])  # fmt: skip
 @pytest.mark.parametrize("kind", KINDS)
