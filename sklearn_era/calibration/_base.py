@@ -24,6 +24,7 @@ from .._progress import Progress
 from .._scikit_learn import check_sample_weight
 from ..model_selection import _out_of_era as out_of_era
 from ..model_selection._search_scores import prediction
+from ..model_selection._times_and_groups import is_same
 
 Array = NDArray[np.float64]
 _ASKED = {"horizon": 1, "group": "new"}  # parameters, with defaults as in `AutoEra`
@@ -130,7 +131,7 @@ class OutOfEra(PredictsByEra, MetaEstimatorMixin, BaseEstimator):
         # A model that asks the same question is asked it, unless it has one of its own.
         own = model.get_params(deep=False)
         if isinstance(own.get("cv"), Integral | None):  # else by its splitter
-            same = [x for x in asked if x in own and own[x] == _ASKED[x]]
+            same = [x for x in asked if x in own and is_same(own[x], _ASKED[x])]
             same = same if are_ordered else []
             question = question_of(self)
             model.set_params(**{x: question[x] for x in same})

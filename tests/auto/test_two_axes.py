@@ -1,5 +1,6 @@
 """Averages, searches and intervals for new or known groups, so much later."""
 
+from datetime import timedelta
 from functools import partial
 
 import numpy as np
@@ -291,9 +292,13 @@ def test_a_splitter_of_unordered_eras_asks_inner_models_nothing():
     assert model.fit(X, y, eras=shop).estimator_.horizon == 1
 
 
+A_DAY = np.timedelta64(1, "D")  # which equals the number 1, the default
+
+
 @pytest.mark.parametrize(("model", "eras", "message"), [
     (AutoEraRegressor(horizon=2, era_order="unordered"), shop, "horizon=2 is for ord"),
     (AutoEraRegressor(horizon=2, cv=EraSplit(2)), week, "as cv a horizon"),
+    (AutoEraRegressor(horizon=A_DAY, era_order="unordered"), shop, "is for ordered"),
     (AutoEraRegressor(horizon=99), week, "too few to walk forward"),
     (AutoEraRegressor(horizon="3 moons"), ERAS.week, "horizon must be a number"),
     (AutoEraRegressor(horizon="28D"), week, "horizon is a duration, and labels"),
@@ -314,6 +319,32 @@ def test_a_horizon_of_one_is_as_before():
     one, other = (model.fit(X, y, eras=ERAS.week) for model in models)
     assert one.weights_ == other.weights_
     assert_array_equal(one.predict(X), other.predict(X))
+
+
+@pytest.mark.parametrize("eras", [ERAS.week, ERAS])
+@pytest.mark.parametrize("make", [
+    lambda **asked: AutoEraRegressor(PLAIN, members=["linear"], **asked),
+    lambda **asked: EraSearchCV(Ridge(), {"alpha": [9.0]}, **asked),
+    lambda **asked: EraConformalRegressor(LinearRegression(), **asked),
+])  # fmt: skip
+def test_durations_of_all_kinds_are_one_horizon(make, eras):
+    models = [
+        make(horizon="14D"),
+        make(horizon=timedelta(14)),
+        make(horizon=14 * A_DAY),
+    ]
+    models += [make(horizon=np.timedelta64(2, "W").astype("m8[ns]"))]
+    one, *others = (model.fit(X, y, eras=eras) for model in models)
+    for other in others:
+        assert_array_equal(one.predict(X), other.predict(X))
+        for name in ("era_scores_", "conformity_scores_"):
+            assert_array_equal(getattr(one, name, 0), getattr(other, name, 0))
+
+
+def test_a_day_is_not_the_default_of_a_model_within():
+    average = AutoEraRegressor(PLAIN, members=["linear"], horizon=A_DAY)
+    model = EraConformalRegressor(average, horizon="14D").fit(X, y, eras=ERAS.week)
+    assert model.estimator_.horizon == A_DAY
 
 
 ASKED = {"group": "known", "horizon": 2}
