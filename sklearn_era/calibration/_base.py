@@ -89,7 +89,8 @@ class OutOfEra(PredictsByEra, MetaEstimatorMixin, BaseEstimator):
             Targets and eras of the rows. `eras` may name a column of X; times and
             groups are two names, a frame of two columns, or a tuple of two arrays.
         sample_weight : array-like of shape (n_samples,), default=None
-            Weights of rows, in the fits of models and within each era.
+            Weights of rows, in the fits of models and within each era. Rows are in no
+            fold if all rows of their era, or of their group, have weight 0.
 
         Returns
         -------
@@ -118,14 +119,18 @@ class OutOfEra(PredictsByEra, MetaEstimatorMixin, BaseEstimator):
         keep_pair(self, encoded)
         for attribute in ("_known_eras", "_known_groups"):
             self.__dict__.pop(attribute, None)
+        weights = check_sample_weight(sample_weight, X)
+        kept = encoded.rows_with_weight(weights)
         if encoded.groups is not None:
-            self._known_eras = encoded.labels
-            self._known_groups = encoded.groups.labels
+            of_kept: Any = encoded.take(kept)
+            self._known_eras = of_kept.labels
+            self._known_groups = of_kept.groups.labels
         walks = self._walks_forward and are_ordered
         out_of_era.check_folds(self, encoded, walks)
         asked = {name: getattr(self, name) for name in _ASKED if hasattr(self, name)}
-        folds = out_of_era.split_eras(self.cv, X, y, encoded, walks, name, **asked)
-        weights = check_sample_weight(sample_weight, X)
+        folds = out_of_era.split_eras(
+            self.cv, X, y, encoded, walks, name, rows=kept, **asked
+        )
         order = known_order(encoded, are_ordered)
         model = with_order(self.estimator, order)
         # A model that asks the same question is asked it, unless it has one of its own.
