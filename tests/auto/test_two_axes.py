@@ -8,8 +8,12 @@ import pandas as pd
 import polars as pl
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
-from sklearn.base import clone
+from sklearn.base import clone, is_classifier
+from sklearn.compose import TransformedTargetRegressor
 from sklearn.linear_model import LinearRegression, Ridge
+from sklearn.linear_model import LogisticRegression as Logistic
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 
 from sklearn_era._era_axes import TIME_FIRST, read_known
 from sklearn_era._era_routing import question_of
@@ -19,6 +23,7 @@ from sklearn_era.calibration import EraConformalClassifier, EraConformalRegresso
 from sklearn_era.effects import Intercepts
 from sklearn_era.ensemble import HistGradientBoostingClassifier as Classifier
 from sklearn_era.ensemble import HistGradientBoostingRegressor as Regressor
+from sklearn_era.ensemble import JustTrainTwice
 from sklearn_era.model_files import load_model, save_model
 from sklearn_era.model_selection import EraSearchCV, EraSplit
 from sklearn_era.model_selection._out_of_era import folds_of_eras
@@ -146,6 +151,34 @@ def test_models_of_known_groups_read_the_columns_that_the_fit_named(group):
             assert not np.allclose(asked, rest)
         else:
             assert_allclose(asked, rest)
+
+
+OF_KNOWN = {"group": "known", "cv": 2}
+SEARCH = EraSearchCV(Ridge(), {}, rule="best", **OF_KNOWN)
+CONFORMAL = EraConformalRegressor(Ridge(), **OF_KNOWN)
+
+
+@pytest.mark.filterwarnings("ignore:X lacks the columns")
+@pytest.mark.parametrize("model", [
+    SEARCH, clone(SEARCH).set_params(estimator=CONFORMAL), *(
+        clone(CONFORMAL).set_params(estimator=inner) for inner in (
+            Ridge(), make_pipeline(StandardScaler(), Ridge()), PLAIN, SEARCH, CONFORMAL,
+            TransformedTargetRegressor(Ridge()), TransformedTargetRegressor(PLAIN),
+        )
+    ), EraConformalClassifier(JustTrainTwice(Logistic()), **OF_KNOWN),
+])  # fmt: skip
+def test_models_that_use_no_eras_leave_the_columns_that_the_fit_named(model):
+    frame = pd.DataFrame(X).add_prefix("x").assign(week=ERAS.week, shop=ERAS.shop)
+    target, names = y > 0 if is_classifier(model) else y, ["week", "shop"]
+    model.fit(frame, target, eras=names)
+    rest = frame.drop(columns=names)
+    assert_array_equal(model.predict(frame), model.predict(rest))
+    assert model.score(frame, target) == model.score(rest, target)
+    if isinstance(model, EraConformalRegressor):
+        of_both = [model.predict_interval(x, level=0.5) for x in (frame, rest)]
+        assert_array_equal(*of_both)
+        with pytest.warns(UserWarning, match="group.s. that the fit has not seen"):
+            model.predict_interval(frame.assign(shop="new"), level=0.5)
 
 
 @pytest.mark.filterwarnings("ignore:The loss in")
