@@ -194,7 +194,10 @@ class EraScores(Mapping[Any, Any]):
         others = {name: x for name, x in self.levels.items() if name not in names}
         is_known = len(others) + len(names) == len(self.levels)
         if by is not None and not (names and others and is_known):
-            raise ValueError(f"by={by!r} is no column of several: {[*self.levels]}.")
+            raise ValueError(
+                f"by={by!r} must be some of the columns of eras, {[*self.levels]}, and "
+                "leave at least one to aggregate over."
+            )
         if aggregation == "max_drawdown" and len(others) > 1:
             raise ValueError(
                 "aggregation='max_drawdown' adds up scores in one order, and eras have "
