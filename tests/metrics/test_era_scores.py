@@ -277,6 +277,19 @@ def test_eras_without_positives_have_no_score_of_them(metric, labels):
             era_scores(y, p, metric=metric, **of | {"pos_label": 9})
 
 
+@pytest.mark.parametrize("labels", [[0, 1], [False, True], ["no", "yes"], [3, 7, 9]])
+def test_eras_of_one_class_have_no_correlation_of_matthews(labels):
+    """And rows without weight are of no class."""
+    y, p = np.array(labels)[[0, 1, 0, 0, 1, 1, 0, 1]], np.array(labels)[[0, 1] * 4]
+    of = {"eras": np.repeat([*"abcd"], 2), "metric": sk.matthews_corrcoef}
+    told = r"^matthews_corrcoef is undefined in 3 era\(s\) \(b, c, d\): rows of one cl"
+    with pytest.warns(UndefinedMetricWarning, match=told):
+        found = era_scores(y, p, sample_weight=[1, 1, 1, 1, 1, 1, 0, 1], **of)
+    assert_array_equal(found.scores, [1, np.nan, np.nan, np.nan])
+    constant = era_scores(y, y[[0] * 8], eras=np.ones(8), metric=sk.matthews_corrcoef)
+    assert constant[1.0] == 0
+
+
 @pytest.mark.parametrize("labels", [[0, 1], [1, 2], [-1, 0], [0, 2], [2.0, 1.0]])
 def test_the_positive_class_of_losses_is_that_of_all_rows(labels):
     codes, eras = np.array([0, 1, 0, 0, 1, 1, 0]), np.array([*"aabbcca"])
