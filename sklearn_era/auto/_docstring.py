@@ -105,9 +105,10 @@ DOC = """The average of models for {task}, weighted by their losses in eras left
         Whether eras were taken in the order of their labels.
     update_log_ : list of dict
         A dict for each ``update``: the labels of new ``eras``; the average's ``loss``
-        in these eras; the loss ``expected`` from eras left out before; the ``error`` of
-        the difference of these losses, and the ``p_value`` of a larger loss; whether
-        there was a ``refit``; and the ``weights`` after the update.
+        in these eras, all with levels forecast for `horizon` eras ahead if eras are one
+        column; the loss ``expected`` from eras left out before; the ``error`` of the
+        difference of these losses, and the ``p_value`` of a larger loss; whether there
+        was a ``refit``; and the ``weights`` after the update.
 {classes}
     n_features_in_ : int
         Number of columns of X.
