@@ -46,6 +46,8 @@ DOC = """The average of models for {task}, weighted by their losses in eras left
         always a member, whether 'plain' is in the list or not. Boosters of CatBoost and
         LightGBM get categories and weights as other boosters do, and the number of
         trees that is best in folds; a model file cannot hold them, but pickle can.
+        Columns of text are categories to members, except to models of pairs that have
+        no ``categorical_features="from_dtype"``, such as pipelines.
     time_budget : float, default=None
         Seconds that the fit may take. Members for which there is no time are left out
         with a warning, beginning with the last one. The plain model and one other
