@@ -40,7 +40,14 @@ from .._tables.no_value import no_value_noted, warn_of_no_value
 from .._tables.target import check_values
 from .._typing import Duration, Eras, Folds, Table
 from .._warnings import listed
-from ._times_and_groups import SIZE, EraSplit, is_duration, is_same, times_first
+from ._times_and_groups import (
+    SIZE,
+    EraSplit,
+    is_duration,
+    is_same,
+    steps_of,
+    times_first,
+)
 from ._walk_forward import EraWalkForwardSplit
 
 NOT_TESTED = (
@@ -221,7 +228,7 @@ def folds_of_eras(
     n_tested = max(1, n_eras // (2 * n_folds)) if tests_half else None
     is_timed = is_duration(horizon)
     if eras.groups is None and not is_timed:
-        gap += int(horizon) - 1
+        gap += steps_of(horizon, eras.labels) - 1
         return EraWalkForwardSplit(n_folds, test_size=n_tested, gap=gap)
     times: Any = eras.decode() if is_timed else eras.codes
     asked: dict[str, Any] = {"gap": gap, "horizon": horizon}
