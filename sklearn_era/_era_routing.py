@@ -18,6 +18,7 @@ from sklearn.base import (
     clone,
     is_regressor,
 )
+from sklearn.compose import TransformedTargetRegressor
 from sklearn.frozen import FrozenEstimator
 from sklearn.pipeline import Pipeline
 from sklearn.utils.metadata_routing import get_routing_for_object
@@ -43,6 +44,7 @@ _INNER = "estimator_", "best_estimator_", "regressor_", "transformer_"
 class PredictsByEra:
     """Requests eras for ``fit`` and predictions by default, but not for ``score``."""
 
+    _hands_eras_on: ClassVar = True  # to a model within, if any, and no more
     __metadata_request__fit: ClassVar = {"eras": True}
     __metadata_request__predict: ClassVar = {"eras": True}
     __metadata_request__predict_proba: ClassVar = {"eras": True}
@@ -110,8 +112,12 @@ def takes(function: Callable[..., Any], argument: str) -> bool:
 
 
 def takes_eras(model: BaseEstimator, method: str) -> bool:
-    """Return whether predictions of a model, or transformers inside it, take eras."""
-    return prepares_by_era(model) or takes(getattr(_last(model), method), "eras")
+    """Return whether predictions of a model, or transformers inside it, take eras. A
+    model that only hands eras on takes them if the model within does.
+    """
+    last = _last(model, of_all=True)
+    respond = getattr(last, method, getattr(last, "predict_proba", id))
+    return prepares_by_era(model) or takes(respond, "eras")
 
 
 def eras_for_prediction(model: BaseEstimator, eras: Eras | None) -> Any:
@@ -119,7 +125,7 @@ def eras_for_prediction(model: BaseEstimator, eras: Eras | None) -> Any:
     Transformers in a pipeline use them; and if `eras` are times and groups, so do
     models with intercepts and models derived from `PredictsByEra`.
     """
-    last = _last(model)
+    last = _last(model, of_all=True)
     has_levels = getattr(last, "era_effects", None) is not None
     is_told = isinstance(eras, EraColumns) and (
         has_levels or isinstance(last, PredictsByEra)
@@ -127,8 +133,17 @@ def eras_for_prediction(model: BaseEstimator, eras: Eras | None) -> Any:
     return eras if is_told or prepares_by_era(model) else None
 
 
-def _last(model: BaseEstimator) -> Any:
-    return model[-1] if hasattr(model, "steps") else model
+def _last(model: Any, *, of_all: bool = False) -> Any:
+    """Return the model within a pipeline or a `TransformedTargetRegressor` or, if
+    `of_all`, within all models that only hand eras on; or the model itself.
+    """
+    if hasattr(model, "steps"):
+        return _last(model[-1], of_all=of_all)
+    names = ["regressor_"] * isinstance(model, TransformedTargetRegressor)
+    if of_all and getattr(model, "_hands_eras_on", False):
+        names += ["estimator_", "best_estimator_"]
+    inner = [getattr(model, name) for name in names if hasattr(model, name)]
+    return _last(inner[0], of_all=of_all) if inner else model
 
 
 def ask(model: BaseEstimator, method: str, X: Table, eras: Eras | None) -> Any:
@@ -198,15 +213,16 @@ def take_fitted_columns(
 
 
 def take_eras_to_predict(model: Any, X: Any, eras: Any) -> tuple[Any, Any]:
-    """Return (X, eras) as `take_fitted_columns` does. Warn of rows in new groups if the
-    model is for known groups, unless `eras` are `EraColumns`: an outer model has warned
-    already.
+    """Return (X, eras) as `take_fitted_columns` does, but no labels that were not
+    passed if the predictions take none. Warn of rows in new groups if the model is for
+    known groups, unless `eras` are `EraColumns`: an outer model has warned already.
     """
-    is_read = isinstance(eras, EraColumns)
+    is_read, is_passed = isinstance(eras, EraColumns), eras is not None
     X, eras = take_fitted_columns(model, X, eras)
     if isinstance(eras, EraColumns) and not is_read:
         warn_of_new_groups(model, eras, question_of(model)["group"])
-    return X, eras
+    is_used = is_passed or eras is None or takes_eras(model, "predict")
+    return X, eras if is_used else None
 
 
 def known_labels(model: Any) -> tuple[Any, Any]:

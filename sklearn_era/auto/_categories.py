@@ -23,9 +23,9 @@ _LEAST_CATEGORIES, _LEAST_ERAS, _MOST_CLASSES = 20, 6, 10
 
 class Columns(NamedTuple):
     """X in the three forms that members take. The user's own models take `X`, as it was
-    passed. The plain model and boosters of other packages take `native`, in which text
-    is categorical. All other members take `native` and, if there is an `encoder`, the
-    encoded columns after it.
+    passed. The plain model, boosters of other packages and the user's models that find
+    categories by the dtypes of columns take `native`, in which text is categorical. All
+    other members take `native` and, if there is an `encoder`, the encoded columns.
     """
 
     X: Any
@@ -87,8 +87,8 @@ def columns_of(
         plain = clone(plain).set_params(categorical_features=given)
     native = text_as_categories(X) if from_dtype and is_frame else rows.X
     pairs = dict(filter(is_pair, members))
-    peers = {name for name, model in pairs.items() if package_of(model) in PEERS}
-    columns = Columns(rows.X, native, None, {*pairs} - peers, {PLAIN, *PEERS} | peers)
+    read = {x for x, y in pairs.items() if package_of(y) in PEERS or _reads_dtypes(y)}
+    columns = Columns(rows.X, native, None, {*pairs} - read, {PLAIN, *PEERS} | read)
     takes_encoded = isinstance(members, str) or any(
         isinstance(x, str) and x not in {PLAIN, *PEERS} for x in members
     )
@@ -118,6 +118,14 @@ def columns_of(
     most = max(map(len, encoder.categories_), default=0)
     is_used = most > (0 if wanted is True else _LEAST_CATEGORIES)
     return plain, columns._replace(encoder=encoder if is_used else None)
+
+
+def _reads_dtypes(model: BaseEstimator) -> bool:
+    """Return whether a model, or the one that is its `regressor` or `estimator`, finds
+    categories by dtypes, as boosters and forests do.
+    """
+    inner = getattr(model, "regressor", getattr(model, "estimator", model))
+    return isinstance(getattr(inner, "categorical_features", None), str)
 
 
 def text_as_categories(X: Any) -> Any:

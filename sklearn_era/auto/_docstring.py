@@ -47,6 +47,8 @@ DOC = """The average of models for {task}, weighted by their losses in eras left
         always a member, whether 'plain' is in the list or not. Boosters of CatBoost and
         LightGBM get categories and weights as other boosters do, and the number of
         trees that is best in folds; a model file cannot hold them, but pickle can.
+        Columns of text are categories to members, except to models of pairs that have
+        no ``categorical_features="from_dtype"``, such as pipelines.
     time_budget : float, default=None
         Seconds that the fit may take. Members for which there is no time are left out
         with a warning, beginning with the last one. The plain model and one other
@@ -106,9 +108,10 @@ DOC = """The average of models for {task}, weighted by their losses in eras left
         Whether eras were taken in the order of their labels.
     update_log_ : list of dict
         A dict for each ``update``: the labels of new ``eras``; the average's ``loss``
-        in these eras; the loss ``expected`` from eras left out before; the ``error`` of
-        the difference of these losses, and the ``p_value`` of a larger loss; whether
-        there was a ``refit``; and the ``weights`` after the update.
+        in these eras, all with levels forecast for `horizon` eras ahead if eras are one
+        column; the loss ``expected`` from eras left out before; the ``error`` of the
+        difference of these losses, and the ``p_value`` of a larger loss; whether there
+        was a ``refit``; and the ``weights`` after the update.
 {classes}
     n_features_in_ : int
         Number of columns of X.

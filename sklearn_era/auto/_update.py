@@ -50,9 +50,11 @@ class TakesInEras:
         The weights of members move towards the weights that are best in the eras left
         out before and the new eras together: the clearer the gain, the further. A
         t-test at 5 % checks whether the loss of the average is larger in new eras than
-        in eras left out before. If so, and if `X` has the rows of all earlier eras too,
-        the members are fitted to all rows of `X`; without these rows, a warning asks
-        for them. A dict is added to `update_log_`.
+        in eras left out before. For this loss, levels of all new eras are forecasts for
+        `horizon` eras ahead, as without `eras` in ``predict``, if eras are one column.
+        If the loss is larger, and if `X` has the rows of all earlier eras too, the
+        members are fitted to all rows of `X`; without these rows, a warning asks for
+        them. A dict is added to `update_log_`.
 
         Parameters
         ----------

@@ -26,6 +26,7 @@ from .._progress import Progress
 from .._scikit_learn import check_sample_weight
 from ..model_selection import _out_of_era as out_of_era
 from ..model_selection._search_scores import prediction
+from ..model_selection._times_and_groups import is_same
 
 Array = NDArray[np.float64]
 _ASKED = {"horizon": 1, "group": "new"}  # parameters, with defaults as in `AutoEra`
@@ -90,7 +91,8 @@ class OutOfEra(PredictsByEra, MetaEstimatorMixin, BaseEstimator):
             Targets and eras of the rows. `eras` may name a column of X; times and
             groups are two names, a frame of two columns, or a tuple of two arrays.
         sample_weight : array-like of shape (n_samples,), default=None
-            Weights of rows, in the fits of models and within each era.
+            Weights of rows, in the fits of models and within each era. Rows are in no
+            fold if all rows of their era, or of their group, have weight 0.
 
         Returns
         -------
@@ -118,20 +120,24 @@ class OutOfEra(PredictsByEra, MetaEstimatorMixin, BaseEstimator):
         self.era_order_ = "ordered" if are_ordered else "unordered"
         keep_pair(self, encoded)
         self.__dict__.pop("_known_eras", None)
+        weights = check_sample_weight(sample_weight, X)
+        kept = encoded.rows_with_weight(weights)
         if encoded.groups is not None:
-            self._known_eras = encoded.labels
-            self._known_groups = encoded.groups.labels
+            of_kept: Any = encoded.take(kept)
+            self._known_eras = of_kept.labels
+            self._known_groups = of_kept.groups.labels
         walks = self._walks_forward and are_ordered
         out_of_era.check_folds(self, encoded, walks)
         asked = {name: getattr(self, name) for name in _ASKED if hasattr(self, name)}
-        folds = out_of_era.split_eras(self.cv, X, y, encoded, walks, name, **asked)
-        weights = check_sample_weight(sample_weight, X)
+        folds = out_of_era.split_eras(
+            self.cv, X, y, encoded, walks, name, rows=kept, **asked
+        )
         order = known_order(encoded, are_ordered)
         model = with_order(self.estimator, order)
         # A model that asks the same question is asked it, unless it has one of its own.
         own = model.get_params(deep=False)
         if isinstance(own.get("cv"), Integral | None):  # else by its splitter
-            same = [x for x in asked if x in own and own[x] == _ASKED[x]]
+            same = [x for x in asked if x in own and is_same(own[x], _ASKED[x])]
             same = same if are_ordered else []
             question = question_of(self)
             model.set_params(**{x: question[x] for x in same})

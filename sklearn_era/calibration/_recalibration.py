@@ -258,6 +258,7 @@ class EraCalibratedClassifier(ClassifierMixin, OutOfEra):
     )
     estimator: Any = model_with("predict_proba")
     score = score
+    _hands_eras_on = False  # alone: it uses them itself
     _walks_forward = False  # models of few eras are further off than the one of all
 
     def _learn(self, codes: Any, folds: Any, y: Any, weights: Any, found: Any) -> None:

@@ -39,7 +39,7 @@ from sklearn_era.metrics import EraScoreForecast
 from sklearn_era.model_selection import EraSplit
 from sklearn_era.model_selection._out_of_era import respond
 from sklearn_era.model_selection._search_scores import ScorerByEra
-from sklearn_era.model_selection._times_and_groups import steps_of
+from sklearn_era.model_selection._times_and_groups import is_same, steps_of
 from sklearn_era.numerai.metrics import numerai_corr
 
 LEAST_ERAS = 3  # for a forecast of the next one
@@ -143,7 +143,8 @@ def promise(
     middle = forecast.mean_ if steps == 1 else middle
     found = (sign * np.clip(x, *ends) + 0.0 for x in (middle, *outer[::sign]))
     shown, low, high = (f"{x:{form}}" for x in found)
-    when = "the next era" if horizon == 1 else f"the era {ahead(horizon)} the last"
+    is_next = is_same(horizon, 1)
+    when = "the next era" if is_next else f"the era {ahead(horizon)} the last"
     return f"in {when}: {shown}, with 80 % from {low} to {high}"
 
 

@@ -122,6 +122,7 @@ class JustTrainTwice(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
     10
     """
 
+    _hands_eras_on: ClassVar = True  # to its model
     __metadata_request__predict: ClassVar = {"eras": True}
     __metadata_request__predict_proba: ClassVar = {"eras": True}
     __metadata_request__score: ClassVar = {"eras": False}

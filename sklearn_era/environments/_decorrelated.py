@@ -88,7 +88,7 @@ def decorrelated_partition(
     >>> float(np.abs(both).max().round(2))
     0.0
     """
-    values: Array = check_array(as_numeric(X), dtype=np.float64)
+    values: Array = check_array(as_numeric(X), dtype=np.float64, input_name="X")
     Z: Array = values[:, values.min(axis=0) < values.max(axis=0)]
     n_samples, n_features = Z.shape
     if n_features < 2 or n_samples < 3 * n_eras:

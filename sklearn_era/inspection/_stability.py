@@ -92,7 +92,7 @@ def era_stability(
         if it takes eras. None is the package's booster of 100 trees: a classifier if
         targets are names, booleans or two whole numbers, else a regressor.
     sample_weight : array-like of shape (n_samples,), default=None
-        Weights of rows.
+        Weights of rows. No fold has rows of eras without weight.
     cv : int or splitter, default=5
         Folds of whole eras; a splitter gets the eras as `groups`. Eras that are never
         tested have no effects.

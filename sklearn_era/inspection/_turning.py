@@ -68,7 +68,8 @@ def measure_in_folds(
     out_of_era.check_enough(eras, False, name)
     quietly = out_of_era.folds_warned_once(n_jobs)
     with quietly, Progress(name, verbose, "steps") as progress:
-        folds = out_of_era.split_eras(cv, X, y, eras, False, name)
+        rows = eras.rows_with_weight(weights)
+        folds = out_of_era.split_eras(cv, X, y, eras, False, name, rows=rows)
         params, n = out_of_era.fit_arguments(model, eras.decode(), weights), len(folds)
         progress.expect(2 * n)
         models = out_of_era.fit_folds(model, X, y, eras, folds, params, n_jobs)

@@ -194,7 +194,10 @@ class EraScores(Mapping[Any, Any]):
         others = {name: x for name, x in self.levels.items() if name not in names}
         is_known = len(others) + len(names) == len(self.levels)
         if by is not None and not (names and others and is_known):
-            raise ValueError(f"by={by!r} is no column of several: {[*self.levels]}.")
+            raise ValueError(
+                f"by={by!r} must be some of the columns of eras, {[*self.levels]}, and "
+                "leave at least one to aggregate over."
+            )
         if aggregation == "max_drawdown" and len(others) > 1:
             raise ValueError(
                 "aggregation='max_drawdown' adds up scores in one order, and eras have "
@@ -281,7 +284,8 @@ def era_scores(
         A metric is NaN in eras where it is undefined, or all weights are 0. Binary
         ``f1_score``, ``recall_score``, ``precision_score``, ``jaccard_score`` and
         ``average_precision_score`` are undefined without the positive class, unless
-        `zero_division` is passed; ``hinge_loss`` is in eras of one class.
+        `zero_division` is passed; ``matthews_corrcoef`` and ``hinge_loss`` are in eras
+        of one class.
 
     Warns
     -----

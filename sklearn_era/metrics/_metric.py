@@ -91,8 +91,9 @@ def is_defined(
     metric: Any, params: Mapping[str, Any], y: Any, weights: Any, is_binary: bool
 ) -> bool:
     """Return False, with a warning, for a metric of the positive class if no row is of
-    that class, and for the hinge loss of rows of one class; else True. Average
-    precision and the hinge loss have a positive class if `is_binary`.
+    that class, and for Matthews' correlation and the hinge loss of rows of one class;
+    else True. Average precision and the hinge loss have a positive class if
+    `is_binary`.
     """
     metric, params = _bound(metric, params)
     if metric is sk.hinge_loss and is_binary and np.unique(y).size == 1:
@@ -101,14 +102,20 @@ def is_defined(
     if metric is not sk.average_precision_score:
         is_binary = params.get("average", "binary") == "binary"
     is_of_positives = is_binary and any(metric is x for x in _OF_POSITIVES)
-    if not is_of_positives or "zero_division" in params:
+    is_correlation = metric is sk.matthews_corrcoef
+    if not (is_of_positives or is_correlation) or "zero_division" in params:
         return True
     rows = slice(None) if weights is None else np.asarray(weights) > 0
     labels = {*np.asarray(y)[rows].ravel().tolist()}
-    is_known = "pos_label" in params or not any(isinstance(x, str) for x in labels)
-    if len(labels) > 1 or params.get("pos_label", 1) in labels or not is_known:
+    if len(labels) > 1:
         return True
-    warnings.warn("no row is of the positive class.", UndefinedMetricWarning, 2)
+    why = "rows of one class."
+    if not is_correlation:
+        is_known = "pos_label" in params or not any(isinstance(x, str) for x in labels)
+        if params.get("pos_label", 1) in labels or not is_known:
+            return True
+        why = "no row is of the positive class."
+    warnings.warn(why, UndefinedMetricWarning, 2)
     return False
 
 

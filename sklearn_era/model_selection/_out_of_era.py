@@ -40,7 +40,14 @@ from .._tables.no_value import no_value_noted, warn_of_no_value
 from .._tables.target import check_values
 from .._typing import Duration, Eras, Folds, Table
 from .._warnings import listed
-from ._times_and_groups import SIZE, EraSplit, times_first
+from ._times_and_groups import (
+    SIZE,
+    EraSplit,
+    is_duration,
+    is_same,
+    steps_of,
+    times_first,
+)
 from ._walk_forward import EraWalkForwardSplit
 
 NOT_TESTED = (
@@ -224,10 +231,11 @@ def folds_of_eras(
     if eras.groups is not None and group == "new":
         n_folds = min(n_folds, eras.groups.labels.size)
     n_tested = max(1, n_eras // (2 * n_folds)) if tests_half else None
-    if eras.groups is None and isinstance(horizon, Integral):
-        gap += int(horizon) - 1
+    is_timed = is_duration(horizon)
+    if eras.groups is None and not is_timed:
+        gap += steps_of(horizon, eras.labels) - 1
         return EraWalkForwardSplit(n_folds, test_size=n_tested, gap=gap)
-    times: Any = eras.codes if isinstance(horizon, Integral) else eras.decode()
+    times: Any = eras.decode() if is_timed else eras.codes
     asked: dict[str, Any] = {"gap": gap, "horizon": horizon}
     if eras.groups is None:
         asked |= {"test_size": n_tested, "era_order": "ordered"}
@@ -248,7 +256,7 @@ def check_folds(model: BaseEstimator, eras: EncodedEras, are_ordered: bool) -> N
     is_number = model.cv is None or isinstance(model.cv, Integral)
     for name, default in (("gap", 0), ("horizon", 1), ("group", "new")):
         value = getattr(model, name, default)
-        if value == default:
+        if is_same(value, default):
             continue
         if not (is_number and are_ordered):
             raise ValueError(

@@ -188,7 +188,8 @@ class EraSplit(BaseCrossValidator):
 
     @property
     def question(self) -> str:
-        return f"{self.group} group, {'next' if self.horizon == 1 else 'later'} era"
+        when = "next" if is_same(self.horizon, 1) else "later"
+        return f"{self.group} group, {when} era"
 
     def split(
         self, X: Table, y: ArrayLike | None = None, groups: ArrayLike | None = None
@@ -299,17 +300,17 @@ class EraSplit(BaseCrossValidator):
     def _blocks(self, eras: EncodedEras) -> list[tuple[range, range]]:
         """Return for each block a range of eras to train on, and a range to test."""
         n_eras, given = eras.labels.size, {name: getattr(self, name) for name in _SIZES}
-        timed = [x for x, size in given.items() if isinstance(size, _TIMES)]
+        timed = [x for x, size in given.items() if is_duration(size)]
         times = instants_of(eras.labels, timed[0]) if timed else []
         if self.test_size is None:
             lengths: Any = (self.horizon, self.gap, self.purge)
-            n_counted = sum(x for x in lengths if not isinstance(x, _TIMES))
-            n_left = n_eras - n_counted + (not isinstance(self.horizon, _TIMES))
+            n_counted = sum(x for x in lengths if not is_duration(x))
+            n_left = n_eras - n_counted + (not is_duration(self.horizon))
             given["test_size"] = max(1, n_left // (self.n_splits + 1))
 
         def first_within(size: Duration, place: int, n_times: int = 1) -> int:
             """Return the first era less than `n_times` times `size` before `place`."""
-            at = times if isinstance(size, _TIMES) else range(n_eras)
+            at = times if is_duration(size) else range(n_eras)
             return bisect_right(at, at[place] - n_times * _length_of(size, "gap"))
 
         blocks, stop = [], n_eras
@@ -351,11 +352,23 @@ def times_first(cv: Folds) -> Any:
     return cv if is_for_one else in_order(cv, TIME_FIRST)
 
 
+def is_duration(size: Any) -> bool:
+    """Return whether a size is a duration and no number of eras; a `timedelta64`, which
+    is an `Integral` and equals its number, is a duration.
+    """
+    return isinstance(size, _TIMES)
+
+
+def is_same(size: Any, other: Any) -> bool:
+    """Return whether sizes, or texts, are equal; a duration equals no number."""
+    return is_duration(size) == is_duration(other) and bool(size == other)
+
+
 def steps_of(horizon: Any, labels: Labels, name: str = "horizon") -> int:
     """Return a horizon as a number of eras; a duration is divided by the median step of
     labels, and rounded up.
     """
-    if not isinstance(horizon, _TIMES):
+    if not is_duration(horizon):
         return int(horizon)
     length = _length_of(horizon, name)
     return max(1, math.ceil(length / np.median(np.diff(instants_of(labels, name)))))
@@ -365,7 +378,7 @@ def _length_of(size: Any, name: str) -> int:
     """Return a number of eras as it is, or a duration in nanoseconds. Raise ValueError
     if a duration cannot be read, is negative, or is 0 and `name` is no gap or purge.
     """
-    if not isinstance(size, _TIMES):
+    if not is_duration(size):
         return int(size)
     length = -1
     if isinstance(size, str):

@@ -355,7 +355,8 @@ class EraTargetEncoder(TransformerMixin, BaseEstimator):
             self.target_type_ = "binary" if are_classes(np.asarray(y)) else "continuous"
         self.__dict__.pop("classes_", None)
         if self.target_type_ == "continuous":
-            return check_array(y, dtype=np.float64, ensure_2d=False)[np.newaxis].copy()
+            options: Any = {"ensure_2d": False, "input_name": "y"}
+            return check_array(y, dtype=np.float64, **options)[np.newaxis].copy()
         encoder = LabelEncoder().fit(y)
         self.classes_, codes = encoder.classes_, encoder.transform(y)
         last = self.classes_.size - 1

@@ -16,6 +16,7 @@ from sklearn import metrics
 from sklearn._loss.loss import HalfSquaredError
 from sklearn.base import clone
 from sklearn.compose import make_column_transformer
+from sklearn.ensemble import HistGradientBoostingRegressor
 from sklearn.exceptions import DataConversionWarning
 from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.metrics import mean_squared_error, r2_score
@@ -37,16 +38,18 @@ from sklearn_era.auto._linear import LinearRegressor
 from sklearn_era.auto._member_search import Rows
 from sklearn_era.auto._row_losses import loss_of
 from sklearn_era.auto._weights import LeftOut, promising, update_weights, weigh
+from sklearn_era.ensemble import EraForestRegressor
 from sklearn_era.ensemble import HistGradientBoostingClassifier as Classifier
 from sklearn_era.ensemble import HistGradientBoostingRegressor as Regressor
 from sklearn_era.inspection import shap_values
 from sklearn_era.model_files import load_model, save_model
 from sklearn_era.model_selection import (
+    EraSearchCV,
     EraSearchDisplay,
     EraSplit,
     EraWalkForwardSplit,
 )
-from sklearn_era.preprocessing import EraTargetEncoder
+from sklearn_era.preprocessing import EraTargetEncoder, EraTargetRegressor
 
 SMALL = {"max_iter": 6, "max_leaf_nodes": 12, "min_samples_leaf": 5, "random_state": 0}
 PLAIN = Regressor(**SMALL)
@@ -902,6 +905,24 @@ def test_text_is_categories_and_beside_them_what_earlier_eras_tell(library, tmp_
     copy.update(twice, np.r_[y, 9 - y], eras=np.r_[eras, 12 + eras])
     assert copy.update_log_[0]["refit"]
     assert (copy.encoder_.era_labels_.size, copy.predict(frame).shape) == (24, y.shape)
+
+
+@pytest.mark.parametrize("model", [
+    clone(PLAIN).set_params(split_criterion="directional"),
+    EraForestRegressor(5, random_state=0),
+    EraTargetRegressor(PLAIN), HistGradientBoostingRegressor(max_iter=5),
+    EraSearchCV(PLAIN, {}, rule="best"),
+])  # fmt: skip
+def test_text_is_categories_to_models_that_find_them_by_dtype(model):
+    frame, y, eras = make_shops()
+    category = frame.assign(shop=frame["shop"].astype("category"))
+    of_both = []
+    for table in (frame, category):
+        average = auto(["leaves_4", ("own", model)]).fit(table, y, eras=eras)
+        of_both.append(average.cv_results_["mean_era_score"])
+        assert np.isfinite(average.predict(table)).all()
+    assert "own" in average.cv_results_["member"]
+    np.testing.assert_allclose(*of_both)
 
 
 def test_columns_are_encoded_where_they_are_worth_it():

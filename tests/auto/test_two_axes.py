@@ -1,5 +1,6 @@
 """Averages, searches and intervals for new or known groups, so much later."""
 
+from datetime import timedelta
 from functools import partial
 from itertools import permutations
 
@@ -8,8 +9,12 @@ import pandas as pd
 import polars as pl
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
-from sklearn.base import clone
+from sklearn.base import clone, is_classifier
+from sklearn.compose import TransformedTargetRegressor
 from sklearn.linear_model import LinearRegression, Ridge
+from sklearn.linear_model import LogisticRegression as Logistic
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 
 from sklearn_era._era_axes import TIME_FIRST, read_known
 from sklearn_era._era_routing import question_of
@@ -19,6 +24,7 @@ from sklearn_era.calibration import EraConformalClassifier, EraConformalRegresso
 from sklearn_era.effects import Intercepts
 from sklearn_era.ensemble import HistGradientBoostingClassifier as Classifier
 from sklearn_era.ensemble import HistGradientBoostingRegressor as Regressor
+from sklearn_era.ensemble import JustTrainTwice
 from sklearn_era.model_files import load_model, save_model
 from sklearn_era.model_selection import EraSearchCV, EraSplit
 from sklearn_era.model_selection._out_of_era import folds_of_eras
@@ -146,6 +152,34 @@ def test_models_of_known_groups_read_the_columns_that_the_fit_named(group):
             assert not np.allclose(asked, rest)
         else:
             assert_allclose(asked, rest)
+
+
+OF_KNOWN = {"group": "known", "cv": 2}
+SEARCH = EraSearchCV(Ridge(), {}, rule="best", **OF_KNOWN)
+CONFORMAL = EraConformalRegressor(Ridge(), **OF_KNOWN)
+
+
+@pytest.mark.filterwarnings("ignore:X lacks the columns")
+@pytest.mark.parametrize("model", [
+    SEARCH, clone(SEARCH).set_params(estimator=CONFORMAL), *(
+        clone(CONFORMAL).set_params(estimator=inner) for inner in (
+            Ridge(), make_pipeline(StandardScaler(), Ridge()), PLAIN, SEARCH, CONFORMAL,
+            TransformedTargetRegressor(Ridge()), TransformedTargetRegressor(PLAIN),
+        )
+    ), EraConformalClassifier(JustTrainTwice(Logistic()), **OF_KNOWN),
+])  # fmt: skip
+def test_models_that_use_no_eras_leave_the_columns_that_the_fit_named(model):
+    frame = pd.DataFrame(X).add_prefix("x").assign(week=ERAS.week, shop=ERAS.shop)
+    target, names = y > 0 if is_classifier(model) else y, ["week", "shop"]
+    model.fit(frame, target, eras=names)
+    rest = frame.drop(columns=names)
+    assert_array_equal(model.predict(frame), model.predict(rest))
+    assert model.score(frame, target) == model.score(rest, target)
+    if isinstance(model, EraConformalRegressor):
+        of_both = [model.predict_interval(x, level=0.5) for x in (frame, rest)]
+        assert_array_equal(*of_both)
+        with pytest.warns(UserWarning, match="group.s. that the fit has not seen"):
+            model.predict_interval(frame.assign(shop="new"), level=0.5)
 
 
 @pytest.mark.filterwarnings("ignore:The loss in")
@@ -292,9 +326,13 @@ def test_a_splitter_of_unordered_eras_asks_inner_models_nothing():
     assert model.fit(X, y, eras=shop).estimator_.horizon == 1
 
 
+A_DAY = np.timedelta64(1, "D")  # which equals the number 1, the default
+
+
 @pytest.mark.parametrize(("model", "eras", "message"), [
     (AutoEraRegressor(horizon=2, era_order="unordered"), shop, "horizon=2 is for ord"),
     (AutoEraRegressor(horizon=2, cv=EraSplit(2)), week, "as cv a horizon"),
+    (AutoEraRegressor(horizon=A_DAY, era_order="unordered"), shop, "is for ordered"),
     (AutoEraRegressor(horizon=99), week, "too few to walk forward"),
     (AutoEraRegressor(horizon="3 moons"), ERAS.week, "horizon must be a number"),
     (AutoEraRegressor(horizon="28D"), week, "horizon is a duration, and labels"),
@@ -330,6 +368,32 @@ def test_a_second_fit_keeps_nothing_of_the_first_one(model):
         again.fit(X, y, eras=given[second])
         assert vars(again).keys() == vars(fresh[second]).keys()
         assert_array_equal(again.predict(X), fresh[second].predict(X))
+
+
+@pytest.mark.parametrize("eras", [ERAS.week, ERAS])
+@pytest.mark.parametrize("make", [
+    lambda **asked: AutoEraRegressor(PLAIN, members=["linear"], **asked),
+    lambda **asked: EraSearchCV(Ridge(), {"alpha": [9.0]}, **asked),
+    lambda **asked: EraConformalRegressor(LinearRegression(), **asked),
+])  # fmt: skip
+def test_durations_of_all_kinds_are_one_horizon(make, eras):
+    models = [
+        make(horizon="14D"),
+        make(horizon=timedelta(14)),
+        make(horizon=14 * A_DAY),
+    ]
+    models += [make(horizon=np.timedelta64(2, "W").astype("m8[ns]"))]
+    one, *others = (model.fit(X, y, eras=eras) for model in models)
+    for other in others:
+        assert_array_equal(one.predict(X), other.predict(X))
+        for name in ("era_scores_", "conformity_scores_"):
+            assert_array_equal(getattr(one, name, 0), getattr(other, name, 0))
+
+
+def test_a_day_is_not_the_default_of_a_model_within():
+    average = AutoEraRegressor(PLAIN, members=["linear"], horizon=A_DAY)
+    model = EraConformalRegressor(average, horizon="14D").fit(X, y, eras=ERAS.week)
+    assert model.estimator_.horizon == A_DAY
 
 
 ASKED = {"group": "known", "horizon": 2}

@@ -204,6 +204,34 @@ def test_eras_without_weight_are_none_and_those_tested_twice_count_once():
     assert model._masses.sum() == pytest.approx(12 / 13)
 
 
+@pytest.mark.parametrize("order", ["ordered", "unordered", "groups"])
+@pytest.mark.parametrize("Model", [
+    EraConformalRegressor, EraConformalClassifier, calibration.EraCalibratedClassifier,
+])  # fmt: skip
+def test_eras_without_weight_are_as_if_left_out(Model, order):
+    X, y, eras = make_rows(12)
+    inner = Ridge() if Model is EraConformalRegressor else LogisticRegression()
+    y = y if Model is EraConformalRegressor else thirds(y)
+    weights, groups = (~np.isin(eras, [0, 1, 5])).astype(float), np.arange(y.size) % 4
+    if order == "groups" and Model is not calibration.EraCalibratedClassifier:
+        weights[groups == 3] = 0
+        eras, order = pl.DataFrame({"era": eras, "group": groups.astype(str)}), "auto"
+    found = []
+    for rows in map(np.flatnonzero, (weights >= 0, weights > 0)):
+        model = Model(inner, era_order=order.replace("groups", "unordered"))
+        of_rows = {"eras": eras[rows], "sample_weight": weights[rows]}
+        found.append(model.fit(X[rows], y[rows], **of_rows))
+    for name in ("era_labels_", "_known_groups"):
+        of_both = [list(getattr(model, name, [])) for model in found]
+        assert of_both[0] == of_both[1]
+    method = {"EraConformalRegressor": "predict_interval"}.get(Model.__name__)
+    one, other = (getattr(x, method or "predict_proba") for x in found)
+    level = {"level": 0.6} if method else {}
+    np.testing.assert_allclose(one(X, **level), other(X, **level))
+    of_both = [getattr(x, "conformity_scores_", np.zeros(0)) for x in found]
+    np.testing.assert_allclose(*of_both)
+
+
 class Underflows(DummyRegressor):
     """A model of positive means whose exponentials are rounded to 0."""
 

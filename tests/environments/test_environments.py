@@ -141,8 +141,10 @@ def test_subsets_are_less_correlated_than_random_ones(n_eras, seed):
 
 @pytest.mark.parametrize(("X", "message"), [
     (np.column_stack([np.arange(9), np.ones(9)]), r"1 column\(s\) that vary"),
-    (make_correlated(n_samples=8), "8 rows .* n_eras=3 takes 9 rows")])  # fmt: skip
-def test_too_few_rows_or_columns(X, message):
+    (make_correlated(n_samples=8), "8 rows .* n_eras=3 takes 9 rows"),
+    ([[np.nan, 0.0]] * 9, "^Input X contains NaN"),
+])  # fmt: skip
+def test_rows_and_columns_are_checked(X, message):
     with pytest.raises(ValueError, match=message):
         decorrelated_partition(X, 3, random_state=0)
 

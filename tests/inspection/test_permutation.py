@@ -1,5 +1,7 @@
 """Permutation importances by era, against scikit-learn's and closed forms."""
 
+from functools import partial
+
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -8,13 +10,13 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.exceptions import UndefinedMetricWarning
 from sklearn.inspection import permutation_importance
-from sklearn.linear_model import LinearRegression, LogisticRegression
+from sklearn.linear_model import LinearRegression, LogisticRegression, Ridge
 from sklearn.metrics import mean_squared_error
 from sklearn.model_selection import LeaveOneGroupOut
 
 from helpers.data import make_mixed_frame
 from sklearn_era.ensemble import HistGradientBoostingRegressor
-from sklearn_era.inspection import era_permutation_importance
+from sklearn_era.inspection import era_permutation_importance, era_stability
 from sklearn_era.metrics import make_era_scorer
 
 
@@ -47,6 +49,21 @@ def test_importances_are_those_of_scikit_learn_in_each_era_left_out(weighted):
     assert np.all(result.importance_error > 0)
     assert_array_equal(result.era_labels, np.arange(6))
     assert result.feature_names.tolist() == ["x0", "x1", "x2"]
+
+
+@pytest.mark.parametrize("cv", [3, LeaveOneGroupOut()])
+def test_eras_without_weight_are_not_tested(cv):
+    X, y, eras = make_data()
+    weights, options = np.where(eras == 2, 0.0, 1.0), {"cv": cv, "random_state": 0}
+    options["era_order"] = "unordered"
+    for measure in (era_permutation_importance, partial(era_stability, price=False)):
+        found = []
+        for rows in (slice(None), weights > 0):
+            of = {"eras": eras[rows], "sample_weight": weights[rows], **options}
+            found.append(measure(X=X[rows], y=y[rows], estimator=Ridge(), **of))
+        one, other = (result.importances for result in found)
+        assert np.isnan(one[2]).all()
+        assert_allclose(np.delete(one, 2, axis=0), other)
 
 
 def test_a_level_by_era_is_no_importance_and_errors_are_those_of_eras():

@@ -164,8 +164,8 @@ def test_two_way_groups_of_one_metric_and_a_matrix():
         assert drawdown == pytest.approx(max(0, -sum(rest)))
     for scores, name, by, message in (
         (found, "max_drawdown", None, r"2 columns: pass by=, one of \[0, 1\]"),
-        (found, "mean", "shop", r"by='shop' is no column .*\[0, 1\]"),
-        (found.mean(by=0), "mean", "era", "by='era' is no column of several"),
+        (found, "mean", "shop", r"by='shop' must be .*\[0, 1\]"),
+        (found.mean(by=0), "mean", "era", "by='era' .* leave at least one"),
     ):
         with pytest.raises(ValueError, match=message):
             scores.aggregate(name, by=by)
@@ -191,7 +191,7 @@ def test_means_by_two_of_three_columns():
     assert (table.shape, table.notna().sum().sum()) == ((2, 3), 5)
     assert dict(found.mean(by=["week"])) == dict(found.mean(by="week"))
     for by in ([], [*eras], ["group", "group"], ["shop"], ["shop", "week"]):
-        with pytest.raises(ValueError, match="is no column of several"):
+        with pytest.raises(ValueError, match="must be some of the col"):
             found.mean(by=by)
 
 
@@ -275,6 +275,19 @@ def test_eras_without_positives_have_no_score_of_them(metric, labels):
         assert era_scores(y, p, **rest)["c"] == 1
         with pytest.raises(ValueError, match="pos_label=9 is not a valid label"):
             era_scores(y, p, metric=metric, **of | {"pos_label": 9})
+
+
+@pytest.mark.parametrize("labels", [[0, 1], [False, True], ["no", "yes"], [3, 7, 9]])
+def test_eras_of_one_class_have_no_correlation_of_matthews(labels):
+    """And rows without weight are of no class."""
+    y, p = np.array(labels)[[0, 1, 0, 0, 1, 1, 0, 1]], np.array(labels)[[0, 1] * 4]
+    of = {"eras": np.repeat([*"abcd"], 2), "metric": sk.matthews_corrcoef}
+    told = r"^matthews_corrcoef is undefined in 3 era\(s\) \(b, c, d\): rows of one cl"
+    with pytest.warns(UndefinedMetricWarning, match=told):
+        found = era_scores(y, p, sample_weight=[1, 1, 1, 1, 1, 1, 0, 1], **of)
+    assert_array_equal(found.scores, [1, np.nan, np.nan, np.nan])
+    constant = era_scores(y, y[[0] * 8], eras=np.ones(8), metric=sk.matthews_corrcoef)
+    assert constant[1.0] == 0
 
 
 @pytest.mark.parametrize("labels", [[0, 1], [1, 2], [-1, 0], [0, 2], [2.0, 1.0]])

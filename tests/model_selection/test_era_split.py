@@ -167,6 +167,7 @@ def test_one_column_is_split_as_by_the_splitters_of_one_axis(parameters):
 @pytest.mark.parametrize(("group", "horizon", "question"), [
     ("new", 1, "new group, next era"), ("new", 3, "new group, later era"),
     ("known", 1, "known group, next era"), ("known", "7D", "known group, later era"),
+    ("new", np.timedelta64(1, "D"), "new group, later era"),
 ])  # fmt: skip
 def test_the_four_questions_have_names(group, horizon, question):
     assert EraSplit(group=group, horizon=horizon).question == question

@@ -304,6 +304,7 @@ def test_columns_are_chosen_and_slips_named():
         (EraTargetEncoder(categorical_features=[2]), Y, "there is no column 2"),
         (EraTargetEncoder(categorical_features=[]), Y, r"=\[\] names no column to en"),
         (EraTargetEncoder(), Y[1:], "y has 224 rows, but X has 225"),
+        (EraTargetEncoder(), np.append(Y[1:], np.nan), "^Input y contains NaN"),
     ):
         with pytest.raises(ValueError, match=match):
             model.fit(table, targets, eras=ERAS)
