@@ -80,7 +80,8 @@ class Intercepts(ParameterObject):
     The raw prediction has an intercept for each training era, and for each class if
     there are more than two. Before each iteration, all intercepts take a Newton step
     and are then smoothed (if `forecast` is 'auto') or shrunk towards 0, the less the
-    better they are determined [1]_. Predictions use the forecast of the next era's
+    better their rows determine them [1]_: by `sample_weight`, without the factors of
+    `era_weighting`. Predictions use the forecast of the next era's
     intercept, or the intercept of an era passed to ``predict``. If early stopping holds
     out the last eras, their intercepts are estimated after the last tree, and enter the
     forecast.

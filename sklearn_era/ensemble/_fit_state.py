@@ -112,6 +112,7 @@ class FitState:
     finish: Callable[[], None] = lambda: None  # runs after the last tree
     # All labels, and the factors of their rows' weights in all iterations.
     era_factors: tuple[NDArray[Any], Array] | None = None
+    base_weights: Array | None = None  # of training rows, without these factors
     group_dro: Any = None  # the `MovingEraWeights` of Group DRO, if any
     has_unit_weights: bool = False  # weights of 1 were made for `group_dro`
     trees: list[list[TreePredictor]] = field(default_factory=list)  # a forest's

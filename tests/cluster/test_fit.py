@@ -330,6 +330,7 @@ def test_levels_of_held_out_eras(client, forecast):
     X, y, eras = make_rows(n_eras=20)
     X[:, 5] = eras % 4  # constant within eras
     params = {"era_effects": Intercepts(forecast), "early_stopping": True}
+    params["era_weighting"] = Recency(20)
     fitted, local = pair(client, (X, y + 0.3 * eras, eras), **params)
     assert_same(fitted, local)
     assert_array_equal(fitted._era_labels, np.arange(20))

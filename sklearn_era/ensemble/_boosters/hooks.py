@@ -42,7 +42,12 @@ from .._parameters import check_weights, refuse_uses_of_eras
 from .._splitting.symmetric import SymmetricGrower
 from .._splitting.tree_grower import EraTreeGrower
 from .era_effects import begin_intercepts, constant_columns, drop_held_out
-from .era_weights import begin_era_weights, weigh_rows, weights_by_label
+from .era_weights import (
+    base_weights,
+    begin_era_weights,
+    weigh_rows,
+    weights_by_label,
+)
 from .held_out_eras import (
     check_rows_left,
     resolve_validation_eras,
@@ -312,13 +317,15 @@ class EraFitMixin(InterceptUpdatesMixin, EraScoringMixin):
         """Update the intercepts of eras, then the weights of eras, which depend on the
         new losses. Raw predictions and weights of rows change in place.
         """
-        dro, weights = self._fit_state.group_dro, sample_weight
+        state, raw, raw_val = self._fit_state, raw_predictions, raw_predictions_val
+        dro, intercepts = state.group_dro, state.era_intercepts
+        if state.base_weights is None and not (dro is intercepts is None):
+            base = base_weights(self, state.training_eras, sample_weight)
+            state.base_weights = base if dro is None else np.copy(base)
+        if intercepts is not None:
+            intercepts.update(self, y, raw, state.base_weights, raw_val)
         if dro is not None:
-            weights = dro.base_weights(sample_weight)
-        if (intercepts := self._fit_state.era_intercepts) is not None:
-            intercepts.update(self, y, raw_predictions, weights, raw_predictions_val)
-        if dro is not None:
-            dro.update(self, y, raw_predictions, sample_weight)
+            dro.update(self, y, raw, state.base_weights, sample_weight)
 
     def _first_targets(self, y: Array, sample_weight: Array | None) -> Array:
         """Return the negative gradients before the first tree, (n_rows, n_outputs)."""

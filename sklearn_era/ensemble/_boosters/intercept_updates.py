@@ -18,6 +18,7 @@ from .._exchange import ALONE, Exchange
 from .._fit_state import HeldOut
 from .era_effects import constant_columns, keep_before_held_out, settle_intercepts
 from .era_values import values_of_eras
+from .era_weights import base_weights
 from .group_intercepts import group_steps, take_in_groups
 from .known_eras import read_as_fitted
 
@@ -58,7 +59,7 @@ class InterceptUpdatesMixin(gradient_boosting.BaseHistGradientBoosting):
         effects, state = intercepts_of(self), self._fit_state
         is_last = state.validation_eras == "last" and hasattr(self, "validation_eras_")
         if effects is not None and effects._is_ordered and is_last:
-            state.held_out = HeldOut(eras, y, weights)
+            state.held_out = HeldOut(eras, y, base_weights(self, eras, weights))
             state.finish = self._take_in_held_out
 
     def _take_in_held_out(self) -> None:

@@ -207,6 +207,31 @@ def test_a_step_of_the_intercepts_is_that_of_the_equations(target):
             assert reached == pytest.approx(expected, rel=1e-6)
 
 
+@pytest.mark.parametrize("early_stopping", [False, True])
+@pytest.mark.parametrize("weighting", ["equal", Recency(2), GroupDRO(0.5)])
+def test_factors_of_eras_are_no_information_on_their_levels(weighting, early_stopping):
+    """The variance of a value is that by the rows' own weights, held out or not."""
+    rng = np.random.default_rng(0)
+    eras = np.repeat(np.arange(10), [3, 100] * 5)
+    y = rng.normal(size=10)[eras] + 2 * rng.normal(size=eras.size)
+    weights, X = rng.uniform(0.5, 2.0, y.size), np.zeros((y.size, 1))
+    params = {"early_stopping": early_stopping, "validation_fraction": 2}
+    plain = Regressor(era_effects="intercept", max_iter=3, **params)
+    weighed = clone(plain).set_params(era_weighting=weighting)
+    means, variances = [], []
+    for model in (plain, weighed):
+        model.fit(X, y, weights, eras=eras)
+        means.append(model._era_series[0, :, 0] + model._baseline_prediction.item())
+        means[-1] -= model._era_forecast
+        variances.append(model._era_series[1, :, 0])
+    totals = np.bincount(eras, weights)
+    expected = np.bincount(eras, weights * y) / totals
+    s2 = weights**2 @ (y - expected[eras]) ** 2 / (y.size - 10) / weights.mean()
+    assert means == pytest.approx(np.tile(expected, (2, 1)))
+    assert variances[1] == pytest.approx(variances[0])
+    assert variances[0] == pytest.approx(s2 / totals, rel=early_stopping and 0.3)
+
+
 @pytest.mark.parametrize(("forecast", "n_eras", "weights"), [
     ("last", 1, [0, 0, 0, 1]), ("last", 2, [0, 0, 1 / 2, 1 / 2]),
     ("last", 9, [1 / 4] * 4), ("mean", 3, [1 / 4] * 4),
