@@ -204,16 +204,19 @@ def begin_intercepts(
 
 
 def constant_columns(
-    X_binned: NDArray[np.uint8], eras: EncodedEras, exchange: Exchange = ALONE
-) -> tuple[NDArray[np.intp], NDArray[np.uint8]]:
-    """Return the columns that are constant within each era, and their bins by era."""
+    X_binned: NDArray[np.uint8], eras: EncodedEras, exchange: Exchange = ALONE,
+    least_rows: int = 2,
+) -> tuple[NDArray[np.intp], NDArray[np.uint8]]:  # fmt: skip
+    """Return the columns that are constant within each era, and their bins by era. If
+    no era has `least_rows` rows, none is: single rows show nothing.
+    """
     varies = np.zeros(X_binned.shape[1], dtype=np.uint8)
     for rows in eras.rows:
         if rows.size > 1 and (columns := np.flatnonzero(varies == 0)).size:
             bins = X_binned[np.ix_(rows, columns)]
             varies[columns] = (bins != bins[0]).any(axis=0)
     (largest,) = exchange.max_of(eras.counts.max(initial=0))
-    is_constant = (exchange.max(varies) == 0) & (largest > 1)
+    is_constant = (exchange.max(varies) == 0) & (largest >= least_rows)
     columns = np.flatnonzero(is_constant)
     patterns = np.zeros((eras.labels.size, columns.size), dtype=np.uint8)
     first = [rows[0] for rows in eras.rows if rows.size]

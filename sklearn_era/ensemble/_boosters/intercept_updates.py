@@ -110,7 +110,7 @@ class InterceptUpdatesMixin(gradient_boosting.BaseHistGradientBoosting):
         self._era_labels = join(self._era_labels, labels[is_new])
         if effects._estimates:
             columns, bins = constant_columns(
-                rows.X[:, self._era_columns], rows.eras, self._exchange
+                rows.X[:, self._era_columns], rows.eras, self._exchange, least_rows=1
             )
             patterns = np.zeros((n_eras, columns.size), dtype=np.uint8)
             patterns[:n_known], patterns[at] = self._era_patterns[:, columns], bins

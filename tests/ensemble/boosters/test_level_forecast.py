@@ -145,6 +145,28 @@ def test_columns_that_are_constant_within_eras():
     assert columns.size == patterns.size == 0
 
 
+@pytest.mark.parametrize("is_held_out", [False, True])
+@pytest.mark.parametrize(("n_rows", "varies"), [(1, False), (2, False), (2, True)])
+def test_columns_stay_constant_unless_later_rows_contradict(
+    n_rows, varies, is_held_out
+):
+    """A holiday's constant is its own, even if the last era has a single row."""
+    rng, days = np.random.default_rng(0), np.arange(61)
+    eras, is_holiday = np.repeat(days, [20] * 60 + [n_rows]), days % 6 == 5
+    level = np.cumsum(rng.normal(size=61) / 3) + 4 * is_holiday
+    X = np.column_stack([rng.normal(size=eras.size), is_holiday[eras]])
+    y, old = X[:, 0] + level[eras] + rng.normal(size=eras.size) / 3, eras < 60
+    X[-1, 1] = varies
+    model = Regressor(max_iter=20, era_effects=AUTO, early_stopping=is_held_out)
+    if is_held_out:
+        model.set_params(validation_fraction=1).fit(X, y, eras=eras)
+    else:
+        model.fit(X[old], y[old], eras=eras[old])
+        model._update_intercepts(X[~old], y[~old], eras[~old])
+    assert model._era_columns.tolist() == [1] * (not varies)
+    assert model._era_patterns.shape == (61, not varies)
+
+
 @pytest.mark.parametrize("n_values", [4, 30, 60, 250])
 def test_columns_of_many_values_have_wider_bins(n_values, monkeypatch):
     """So that a fit takes seconds; holidays keep their own constants."""
