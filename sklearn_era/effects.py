@@ -120,15 +120,17 @@ class Intercepts(ParameterObject):
     holiday keeps its effect. If more than 64 groups have several eras, as with the
     temperature of a day, the bins of such columns are made wider.
     Variances and phi have the largest restricted likelihood on a grid [2]_, and are
-    estimated before the first tree and after 4, 16, 64 trees and so on. A level is
-    carried forward if its log-likelihood exceeds that without a level by 2, at least
-    six eras are comparable with earlier ones, and forecasts of each era from earlier
-    eras have smaller squared errors with the level than without, by more than an
-    autocorrelation-consistent standard error [3]_. Otherwise the forecast is 0; without
-    any level, all intercepts are 0, too. Eras beyond training that are passed to
-    ``predict`` get the forecast of their own horizon, if labels are numbers, dates,
-    periods, categories, or text that holds them, in regular steps. With the horizon, a
-    decays by phi, and each step of the trend is 0.8 times the one before.
+    estimated before the first tree and after 4, 16, 64 trees and so on. If ``phi = 0``
+    is likeliest, a_j is as independent as u_j, of which the sum alone can be estimated,
+    and u_j takes it all. A level is carried forward if its log-likelihood exceeds that
+    without a level by 2, at least six eras are comparable with earlier ones, and
+    forecasts of each era from earlier eras have smaller squared errors with the level
+    than without, by more than an autocorrelation-consistent standard error [3]_.
+    Otherwise the forecast is 0; without any level, all intercepts are 0, too. Eras
+    beyond training that are passed to ``predict`` get the forecast of their own
+    horizon, if labels are numbers, dates, periods, categories, or text that holds them,
+    in regular steps. With the horizon, a decays by phi, and each step of the trend is
+    0.8 times the one before.
 
     References
     ----------

@@ -2,7 +2,9 @@
 the docstring of `Intercepts`.
 
 The prior of the constants c is flat, which makes the likelihood the restricted one.
-"Steps" are the values a_j, which decay by phi.
+"Steps" are the values a_j, which decay by phi. With phi = 0, they are independent, as
+shocks u_j are, and the likelihood depends on ``q + tau2`` alone: all but the smallest q
+of the grid is counted as tau2.
 """
 
 from collections.abc import Callable
@@ -123,8 +125,13 @@ def fit_level(series: Series) -> Level:
         return Level()
 
     def level_at(place: Place) -> Level:
-        phi, *shares = (float(grid[i]) for grid, i in zip(_GRID, place, strict=True))
-        return Level(phi, *(scale * share for share in shares))
+        phi, q, tau2, trend = (
+            float(grid[i]) for grid, i in zip(_GRID, place, strict=True)
+        )
+        if phi == 0:  # independent steps are shocks, of which the sum alone is known
+            least = float(_GRID[1][0])
+            q, tau2 = least, tau2 + (q - least)
+        return Level(phi, scale * q, scale * tau2, scale * trend)
 
     equations = Equations(series)
     evidence = cache(lambda place: equations.evidence(level_at((*place, 0))))

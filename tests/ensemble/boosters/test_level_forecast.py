@@ -119,6 +119,26 @@ def test_what_lasts_is_carried_on_and_nothing_else():
     assert n_carried["short"] == n_carried["alone"] == 0
 
 
+@pytest.mark.parametrize("seed", [1, 2, 3, 4, 9, 11])
+def test_independent_steps_are_shocks(seed):
+    """Where they tie, rounding chose, and the level could follow every shock."""
+    rng, places = np.random.default_rng(seed), np.arange(24.0)
+    values = 0.3 * places + rng.normal(size=24)
+    series = Series(values, rng.uniform(0.01, 0.05, 24), np.arange(24) % 2)
+    pair = [Level(0.0, 0.9, 0.02, 0.1), Level(0.0, 0.02, 0.9, 0.1)]
+    ties = [conditional(series, level, np.arange(24))[2] for level in pair]
+    assert ties[0] == pytest.approx(ties[1])
+    level = levels.fit_level(series)
+    assert level.phi == 0
+    assert level.q < 0.01
+    assert 0.3 < level.tau2 < 2
+    for _ in range(5):
+        rounded = values * (1 + rng.choice([-1, 0, 1], 24) * np.finfo(float).eps)
+        assert levels.fit_level(series._replace(values=rounded)) == pytest.approx(level)
+    reached = levels.Equations(series).estimate(level).levels
+    assert np.abs(np.diff(reached, 2)).max() < 0.05, "a line"
+
+
 def test_an_era_alone_in_its_columns_is_no_evidence():
     """Whatever its value, the level and the constant are those without it."""
     series, found = make_series(40, 2, 0), []
