@@ -263,8 +263,11 @@ def forecast_errors(series: Series, level: Level) -> Array:
     known = series.is_known
     phi, q, tau2, trend = level
     flat = _FLAT * max(float(np.var(values[known])), np.finfo(float).tiny)
-    # The state: the steps that decay, the constants, and the slope.
-    n_states = int(groups.max()) + 3
+    # The state: the steps that decay, the constants of known eras, and the slope.
+    constants, index = np.unique(groups[known], return_inverse=True)
+    of_era = np.zeros(values.size, dtype=np.intp)
+    of_era[known] = index + 1
+    n_states = constants.size + 2
     mean, covariance = np.zeros(n_states), np.diag(np.full(n_states, flat))
     covariance[0, 0], covariance[-1, -1] = q / (1 - phi**2), trend
     errors = np.full(values.size, np.nan)
@@ -275,7 +278,7 @@ def forecast_errors(series: Series, level: Level) -> Array:
             covariance[:, 0] *= phi
             covariance[0, 0] += q
         if known[j]:
-            seen = [0, groups[j] + 1, n_states - 1]
+            seen = [0, of_era[j], n_states - 1]
             by = np.array([1.0, 1.0, place])
             shared = covariance[:, seen] @ by
             variance = by @ shared[seen]

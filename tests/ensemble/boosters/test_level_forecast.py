@@ -209,6 +209,21 @@ def test_columns_of_many_values_have_wider_bins(n_values, monkeypatch):
     assert max(spread) <= (n_values > 40) * 8
 
 
+def test_groups_of_single_eras_cost_nothing(monkeypatch):
+    """They are no evidence, and would make the covariance as large as the eras."""
+    groups = np.where(np.arange(300) % 5, np.arange(300) + 2, np.arange(300) % 2)
+    series, shapes, outer = make_series(300, 1), set(), np.outer
+    monkeypatch.setattr(np, "outer", lambda a, b: (shapes.add(b.shape), outer(a, b))[1])
+    columns = [each[:, None] for each in series[:2]]
+    found = levels.follow_levels(*columns, groups, None)
+    assert shapes == {(4,)}
+    alone = groups > 1
+    series.variances[alone], groups[alone] = np.nan, 0
+    expected = levels.follow_levels(*columns, groups, None)
+    for one, other in zip(found, expected, strict=True):
+        assert np.array_equal(one, other)
+
+
 MONTHS = np.arange("2020-01", "2021-01", dtype="M8[M]")
 WEEKS = np.arange("2023-12-04", "2024-06-01", 7, dtype="M8[D]")
 TRADED = pd.bdate_range("2023-12-18", periods=20).to_numpy()
