@@ -84,7 +84,8 @@ class Intercepts(ParameterObject):
     `era_weighting`. Predictions use the forecast of the next era's
     intercept, or the intercept of an era passed to ``predict``. If early stopping holds
     out the last eras, their intercepts are estimated after the last tree, and enter the
-    forecast.
+    forecast; the noise of their rows is pooled with that of training rows, which count
+    for 10 degrees of freedom.
 
     Parameters
     ----------

@@ -74,6 +74,7 @@ _FITTED: dict[str, Any] = {
         (dict, "_bin_mapper _predictors cv_results_ best_params_ rules_ members_"),
         (dict, "weights_ _left_out _calibrators _class_weights _before_held_out"),
         (np.ndarray, "_known_groups _group_labels _group_intercepts _group_series"),
+        (np.ndarray, "_era_noise _group_noise"),
         (tuple, "_typical _pair"), (list | None, "_preprocessor"),
         (list, "update_log_ _rules _codings estimators_ _of_eras _columns"),
         (list, "categories_ encodings_ _cells _encoded _relative"),
@@ -363,6 +364,7 @@ def _restore_trees(estimator: BaseEstimator, is_categorical: NDArray[np.bool_]) 
             ("_era_series", (2, n_eras, n_outputs)),
             ("_group_intercepts", (n_groups, n_outputs)),
             ("_group_series", (2, n_groups, n_outputs)),
+            ("_era_noise", (2, n_outputs)), ("_group_noise", (2, n_outputs)),
         ):  # fmt: skip
             if name == "_baseline_prediction" or name in attributes:
                 value = attributes[name]

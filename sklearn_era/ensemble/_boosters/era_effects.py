@@ -17,12 +17,13 @@ from .level_forecast import follow_levels, forecast_levels
 
 # Attributes of a fit with intercepts: the labels, the intercept of each era and output,
 # the forecast, which is part of `_baseline_prediction`, and their inputs: values and
-# variances of eras, the columns that are constant within them with their bins, and the
-# paths of levels. `_before_held_out` is a dict of them all, without the held-out eras.
+# variances of eras, the noise of rows, the columns that are constant within them with
+# their bins, and the paths of levels. `_before_held_out` is a dict of them all, without
+# the held-out eras.
 FITTED_INTERCEPTS = (
     "_era_labels", "_era_intercepts", "_era_forecast", "_era_series", "_era_columns",
     "_era_patterns", "_era_level", "_group_labels", "_group_intercepts",
-    "_group_series", "_before_held_out",
+    "_group_series", "_era_noise", "_group_noise", "_before_held_out",
 )  # fmt: skip
 # Columns with more values, such as a day's temperature, have wider bins.
 _MOST_CONSTANTS = 64
@@ -72,7 +73,7 @@ class EraIntercepts:
             self._groups.update(estimator, y, raw, sample_weight, raw_val)
         if self._eras.labels.size == 1:
             return
-        series = values_of_eras(
+        series, estimator._era_noise = values_of_eras(
             estimator._loss, self._eras, y, raw, sample_weight, self._in_raw,
             self._exchange,
         )  # fmt: skip

@@ -121,14 +121,15 @@ class InterceptUpdatesMixin(gradient_boosting.BaseHistGradientBoosting):
         series[:, :n_known] = self._era_series
         in_raw = forecasts[at]
         intercepts = np.concatenate([self._era_intercepts, forecasts[n_known:]])
+        noise = getattr(self, "_era_noise", None)  # files of before lack it
         n_steps = 1 if self._loss.constant_hessian else _N_STEPS
         for i in range(n_steps):
             raw += (intercepts[at] - in_raw)[rows.eras.codes]
             in_raw = intercepts[at]
             series = series.copy()
-            series[:, at] = values_of_eras(
+            series[:, at], self._era_noise = values_of_eras(
                 self._loss, rows.eras, rows.y, raw, rows.sample_weight, in_raw,
-                self._exchange,
+                self._exchange, noise_before=noise,
             )  # fmt: skip
             settle_intercepts(self, effects, series, i == n_steps - 1)
             intercepts = self._era_intercepts

@@ -273,9 +273,10 @@ def test_intercepts_do_not_fit_noise(n_rows):
     y = rng.random(1200) < 0.05
     model = Classifier(era_effects="intercept", max_iter=60).fit(X, y, eras=eras)
     assert np.std(list(model.era_intercepts_.values())) < 0.3
-    model = Regressor(era_effects="intercept", max_iter=30)
-    model.fit(X, X[:, 0] + rng.normal(size=1200), eras=eras)
-    assert np.std(model.predict(X)) > 0.5
+    for loss in ("squared_error", "absolute_error"):
+        model = Regressor(loss, era_effects="intercept", max_iter=30)
+        model.fit(X, X[:, 0] + rng.normal(size=1200), eras=eras)
+        assert np.std(model.predict(X)) > 0.5
 
 
 def test_eras_of_a_single_class_end():

@@ -20,6 +20,7 @@ from sklearn_era.ensemble import HistGradientBoostingRegressor as Regressor
 from sklearn_era.ensemble._boosters import level_forecast as levels
 from sklearn_era.ensemble._boosters.era_effects import _groups_of, constant_columns
 from sklearn_era.ensemble._boosters.level_forecast import Level, Series
+from sklearn_era.model_files import load_model, save_model
 
 AUTO = Intercepts(forecast="auto")
 
@@ -424,6 +425,69 @@ def test_intercepts_of_later_eras_are_estimated_with_the_trees_kept(kind, effect
         assert reached == pytest.approx(own, abs=0.1)
     assert np.mean(reached) > before[19] - 0.2
     assert model._era_forecast.item() > 0.8 * before[19]
+
+
+def noise_by_hand(loss, y, weights, eras):
+    """s2 of a row of the mean weight about the values of eras, and its freedom."""
+    labels, codes = np.unique(eras, return_inverse=True)
+    mean, freedom = weights.mean(), y.size - labels.size
+    if loss == "absolute_error":
+        rest = y - np.array([np.median(y[eras == j]) for j in labels])[codes]
+        return np.mean(np.abs(rest)) ** 2, freedom
+    totals = np.bincount(codes, weights)
+    means = np.bincount(codes, weights * y) / totals
+    squares = weights**2 @ (y - means[codes]) ** 2
+    return squares / mean**2 / max(freedom, 1), freedom
+
+
+@on_grid("loss sizes unit is_old", ["squared_error", "absolute_error"],
+         [[1], [2], [5, 1], [40, 30]], [1, 8], [False, True], every=3)  # fmt: skip
+def test_noise_of_later_eras_is_pooled_with_that_of_the_fit(
+    loss, sizes, unit, is_old, tmp_path
+):
+    """In any unit of weights, with 10 degrees of freedom at most."""
+    rng, params = np.random.default_rng(0), {"max_iter": 1, "early_stopping": False}
+    eras = np.repeat(np.arange(20 + len(sizes)), [15] * 20 + sizes)
+    y = rng.normal(size=eras.max() + 1)[eras] + 2 * rng.normal(size=eras.size)
+    weights = rng.uniform(0.5, 2, y.size) ** (loss == "squared_error")
+    X, old = np.zeros((y.size, 1)), eras < 20
+    model = Regressor(loss, era_effects=EFFECTS[0], **params)
+    model.fit(X[old], y[old], weights[old], eras=eras[old])
+    save_model(model, tmp_path / "m.era")
+    model, _ = load_model(tmp_path / "m.era")
+    if is_old:  # a file or pickle of before
+        del model._era_noise
+    before = noise_by_hand(loss, y[old], weights[old], eras[old])
+    own = noise_by_hand(loss, y[~old], weights[~old], eras[~old])
+    model._update_intercepts(X[~old], y[~old], eras[~old], unit * weights[~old])
+    most = 0 if is_old else min(10, before[1])
+    s2 = np.inf  # a single row does not tell it
+    if own[1]:
+        s2 = (most * before[0] + own[0] * own[1]) / (most + own[1])
+    s2 *= weights[~old].mean()
+    expected = s2 / np.bincount(eras, weights)[20:]
+    assert model._era_series[1, 20:, 0] == pytest.approx(expected)
+
+
+def test_two_rows_that_agree_by_chance_are_not_believed():
+    """Simulated levels, of which the truth is known."""
+    errors = {"pooled": [], "own": []}
+    for seed in range(12):
+        rng = np.random.default_rng(seed)
+        eras = np.repeat(np.arange(31), [20] * 30 + [2])
+        level = np.cumsum(rng.normal(size=31)) * 0.3
+        y, X = level[eras] + 2 * rng.normal(size=eras.size), np.zeros((eras.size, 1))
+        y[-2:] = y[-2:].mean() + 0.01 * rng.normal(size=2)
+        old = eras < 30
+        for name, of_name in errors.items():
+            model = Regressor(max_iter=2, era_effects=AUTO, early_stopping=False)
+            model.fit(X[old], y[old], eras=eras[old])
+            if name == "own":
+                del model._era_noise
+            model._update_intercepts(X[~old], y[~old], eras[~old])
+            of_name.append(model.predict(X[:1], eras=[30]).item() - level[30])
+    pooled, own = (np.mean(np.square(x)) for x in errors.values())
+    assert pooled < 0.5 * own
 
 
 def test_a_far_level_of_a_later_era_is_reached():
