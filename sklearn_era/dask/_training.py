@@ -19,7 +19,7 @@ from .._fit_attributes import LISTS_OF_FIT, copy_attributes
 from .._threads import use_openmp_threads
 from ..ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
 from ..ensemble._boosters.era_effects import FITTED_INTERCEPTS
-from ..ensemble._boosters.era_weights import is_reweighted
+from ..ensemble._boosters.era_weights import base_weights, is_reweighted
 from ..ensemble._boosters.hooks import EraFitMixin
 from ..ensemble._exchange import Exchange
 from ._bins import Shard, ShardRows
@@ -147,6 +147,7 @@ class ShardFitMixin(EraFitMixin):
         if is_reweighted(self):
             return super()._weigh_eras(eras, self._training_weights)
         self._fit_state.era_factors = self._era_factors  # included in the weights
+        self._check_weights(base_weights(self, eras, self._training_weights))
         return self._training_weights
 
     def _get_loss(self, sample_weight: Floats | None) -> Any:

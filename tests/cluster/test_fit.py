@@ -173,6 +173,21 @@ def test_group_dro(client, weighted):
         fitted.fit(dX, 1e3 * dy, dweights, eras=labels)
 
 
+@pytest.mark.parametrize("weighting", ["rows", "equal"])
+def test_weights_are_checked_as_by_a_local_fit(client, weighting):
+    X, y, eras = make_rows(n_samples=400)
+    model = DaskRegressor(max_iter=1, client=client, era_weighting=weighting)
+
+    def fit(weights):
+        dX, dy, *given = by_era(eras, X, y, weights, eras)
+        model.fit(dX, dy, given[0], eras=given[1])
+
+    with pytest.warns(UserWarning, match="sample_weight is 1e-06 on average"):
+        fit(np.full(y.size, 1e-6))
+    with pytest.raises(ValueError, match="out of the range of single precision"):
+        fit(np.full(y.size, 1e39))
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("criterion", CRITERIA | DEVIATIONS)
 def test_every_criterion(any_client, criterion):

@@ -206,11 +206,15 @@ class EraFitMixin(InterceptUpdatesMixin, EraScoringMixin):
         self, eras: EncodedEras | None, sample_weight: Array | None
     ) -> Array | None:
         """Check the weights of rows, and return the result of `weigh_rows` for them."""
-        check_weights(self, sample_weight)
+        self._check_weights(sample_weight)
+        return sample_weight if eras is None else weigh_rows(self, eras, sample_weight)
+
+    def _check_weights(self, sample_weight: Array | None) -> None:
+        """Check the weights of rows, and keep their mean in the state of the fit."""
+        check_weights(self, sample_weight, self._exchange)
         if sample_weight is not None:
             sums = self._exchange.sum_of(sample_weight.sum(), sample_weight.size)
             self._fit_state.mean_weight = sums[0] / sums[1]
-        return sample_weight if eras is None else weigh_rows(self, eras, sample_weight)
 
     def _hold_out_eras(
         self, eras: EncodedEras | None, stratify: NDArray[Any] | None
