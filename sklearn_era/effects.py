@@ -186,4 +186,12 @@ def intercepts_of(estimator: BaseEstimator) -> Intercepts | None:
     return Intercepts() if effects == "intercept" else effects
 
 
+def fitted_intercepts(estimator: BaseEstimator) -> Intercepts:
+    """Return the `Intercepts` of the estimator's fit, whatever its parameters are now;
+    a model of before did not keep them.
+    """
+    kept = getattr(estimator, "_era_effects", None)
+    return kept or intercepts_of(estimator) or Intercepts()
+
+
 __all__ = ["GroupDRO", "Intercepts", "Recency"]

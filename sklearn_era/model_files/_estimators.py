@@ -74,7 +74,7 @@ _FITTED: dict[str, Any] = {
         (dict, "_bin_mapper _predictors cv_results_ best_params_ rules_ members_"),
         (dict, "weights_ _left_out _calibrators _class_weights _before_held_out"),
         (np.ndarray, "_known_groups _group_labels _group_intercepts _group_series"),
-        (np.ndarray, "_era_noise _group_noise"),
+        (np.ndarray, "_era_noise _group_noise"), (Intercepts, "_era_effects"),
         (tuple, "_typical _pair"), (list | None, "_preprocessor"),
         (list, "update_log_ _rules _codings estimators_ _of_eras _columns"),
         (list, "categories_ encodings_ _cells _encoded _relative"),

@@ -1,5 +1,6 @@
 """Estimate an intercept for each era along with the trees, and forecast it."""
 
+from copy import copy
 from typing import Any
 
 import numpy as np
@@ -23,7 +24,7 @@ from .level_forecast import follow_levels, forecast_levels
 FITTED_INTERCEPTS = (
     "_era_labels", "_era_intercepts", "_era_forecast", "_era_series", "_era_columns",
     "_era_patterns", "_era_level", "_group_labels", "_group_intercepts",
-    "_group_series", "_era_noise", "_group_noise", "_before_held_out",
+    "_group_series", "_era_noise", "_group_noise", "_era_effects", "_before_held_out",
 )  # fmt: skip
 # Columns with more values, such as a day's temperature, have wider bins.
 _MOST_CONSTANTS = 64
@@ -44,6 +45,7 @@ class EraIntercepts:
         effects = intercepts_of(estimator)
         assert effects is not None
         self._effects, self._eras, self._exchange = effects, eras, exchange
+        estimator._era_effects = copy(effects)  # which a user may set to others
         self._groups = GroupIntercepts(estimator, eras.groups) if eras.groups else None
         shape = (eras.labels.size, estimator.n_trees_per_iteration_)
         self._in_raw = np.zeros(shape)  # the part of the training rows' raw predictions

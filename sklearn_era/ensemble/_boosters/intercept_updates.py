@@ -13,7 +13,7 @@ from ..._eras import EncodedEras
 from ..._scikit_learn import check_sample_weight
 from ..._tables.target import check_y
 from ..._typing import Eras
-from ...effects import intercepts_of
+from ...effects import fitted_intercepts, intercepts_of
 from .._exchange import ALONE, Exchange
 from .._fit_state import HeldOut
 from .era_effects import constant_columns, keep_before_held_out, settle_intercepts
@@ -97,8 +97,7 @@ class InterceptUpdatesMixin(gradient_boosting.BaseHistGradientBoosting):
         """Update the intercepts from further rows, whose raw predictions, `raw`, are
         overwritten.
         """
-        effects = intercepts_of(self)
-        assert effects is not None
+        effects = fitted_intercepts(self)
         assert rows.X is not None
         if rows.eras.groups is not None:
             raw += group_steps(self, rows.eras.groups)

@@ -1,5 +1,6 @@
 """Levels of eras, against dense covariance matrices and simulated shops."""
 
+import pickle
 import re
 from decimal import Decimal
 
@@ -7,6 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from numpy.linalg import inv, slogdet
+from sklearn.base import clone
 
 from helpers.data import make_data, make_drift
 from helpers.estimators import ours
@@ -425,6 +427,26 @@ def test_intercepts_of_later_eras_are_estimated_with_the_trees_kept(kind, effect
         assert reached == pytest.approx(own, abs=0.1)
     assert np.mean(reached) > before[19] - 0.2
     assert model._era_forecast.item() > 0.8 * before[19]
+
+
+@pytest.mark.parametrize("effects", [*EFFECTS, Intercepts("auto", horizon=3)])
+@pytest.mark.parametrize("changed", [None, Intercepts("mean", 9, horizon=9), "nested"])
+def test_parameters_that_are_set_after_a_fit_change_no_forecast(effects, changed):
+    X, y, eras = make_drift(12, 30, 0.3, 0.2)
+    eras = eras**2  # of steps that tell no horizon
+    old, asked = eras < 100, np.arange(20) * 11
+    model = Regressor(max_iter=5, era_effects=clone(effects), early_stopping=False)
+    model.fit(X[old], y[old], eras=eras[old])
+    other = pickle.loads(pickle.dumps(model))
+    if changed == "nested":
+        other.set_params(era_effects__horizon=9, era_effects__n_eras=9)
+    else:
+        other.set_params(era_effects=changed)
+    for _ in range(2):
+        expected = model.predict(X[:20], eras=asked)
+        assert np.array_equal(other.predict(X[:20], eras=asked), expected)
+        for each in (model, other):
+            each._update_intercepts(X[~old], y[~old], eras[~old])
 
 
 def noise_by_hand(loss, y, weights, eras):
