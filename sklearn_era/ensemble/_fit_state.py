@@ -12,7 +12,7 @@ from sklearn.ensemble._hist_gradient_boosting.predictor import TreePredictor
 from sklearn.utils._metadata_requests import _routing_enabled
 
 from .._eras import Array, EncodedEras
-from .._fit_attributes import Snapshot
+from .._fit_attributes import NAME_BEFORE, Snapshot
 from .._typing import Table
 from ._criterion_plan import CriterionPlan
 from ._warm_start import PreviousFit
@@ -119,6 +119,11 @@ class FitState:
 
 
 def begin_fit(booster: BaseEstimator) -> FitState:
-    """Return the state with which a booster's fit begins; do not change the booster."""
+    """Return the state with which a booster's fit begins; drop attributes of an earlier
+    fit that this fit does not set to others of its own.
+    """
     goes_on = booster.warm_start and booster._is_fitted()
+    vars(booster).pop(NAME_BEFORE, None)
+    if not goes_on:
+        vars(booster).pop("_fitted_with_sw", None)
     return FitState(PreviousFit.of(booster) if goes_on else None, keeps_iterations=True)

@@ -66,6 +66,8 @@ def test_weights_are_those_of_rows_times_those_of_eras(model, era_weighting):
         ours_.set_params(era_weighting=era_weighting).fit(X, y, given, eras=eras)
         assert np.allclose(ours_.predict(X), theirs.predict(X), rtol=1e-6)
         assert ours_._fitted_with_sw
+        for each in (ours_.set_params(era_weighting="rows"), theirs):
+            assert not getattr(each.fit(X, y, eras=eras), "_fitted_with_sw", False)
 
 
 def test_equal_eras_need_no_weights_and_one_era_none():
