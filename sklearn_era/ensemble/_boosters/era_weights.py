@@ -141,12 +141,32 @@ def base_weights(
     """Return the weights of rows without the factors of their eras, for estimates of
     eras: a factor tells how much an era is to count, not how precise its rows are.
     """
-    factors = estimator._fit_state.era_factors
+    factors = fixed_factors(estimator, eras)
     if sample_weight is None or factors is None:
         return sample_weight
-    of_rows = factors[1][find(factors[0], eras.labels)][eras.codes]
-    out = np.zeros(of_rows.size)  # for factors of 0, which underflow
-    return np.divide(sample_weight, of_rows, out=out, where=of_rows > 0)
+    return divide(sample_weight, factors[eras.codes])
+
+
+def divide(values: Array, factors: Array) -> Array:
+    """Return `values` without `factors`; 0 where a factor underflows to 0."""
+    out = np.zeros(values.shape)
+    return np.divide(values, factors, out=out, where=factors > 0)
+
+
+def fixed_factors(estimator: BaseEstimator, eras: EncodedEras) -> Array | None:
+    """Return the factors of the weights of eras, if they are those of all iterations;
+    else None.
+    """
+    if (factors := estimator._fit_state.era_factors) is None:
+        return None
+    return factors[1][find(factors[0], eras.labels)]
+
+
+def current_factors(estimator: BaseEstimator, eras: EncodedEras) -> Array | None:
+    """Return the factors of the weights of eras in this iteration, None for none."""
+    if (dro := estimator._fit_state.group_dro) is not None:
+        return np.exp(dro.log_weights)
+    return fixed_factors(estimator, eras)
 
 
 def begin_era_weights(
