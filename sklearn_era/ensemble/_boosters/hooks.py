@@ -325,7 +325,9 @@ class EraFitMixin(InterceptUpdatesMixin, EraScoringMixin):
         dro, intercepts = state.group_dro, state.era_intercepts
         if state.base_weights is None and not (dro is intercepts is None):
             base = base_weights(self, state.training_eras, sample_weight)
-            state.base_weights = base if dro is None else np.copy(base)
+            if dro is not None and base is not None:
+                base = base.copy()  # of weights that change in place
+            state.base_weights = base
         if intercepts is not None:
             intercepts.update(self, y, raw, state.base_weights, raw_val)
         if dro is not None:
