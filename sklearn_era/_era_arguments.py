@@ -20,6 +20,7 @@ from sklearn.frozen import FrozenEstimator
 
 from ._era_columns import names_columns
 from ._eras import EncodedEras, encode_eras, read_eras
+from ._fit_attributes import NAME_BEFORE
 from ._label_columns import label_columns
 from ._tables.checks import names_of_columns
 from ._tables.columns import list_columns
@@ -208,13 +209,16 @@ def eras_by_name(fit: Callable[_P, _T]) -> Callable[_P, _T]:
         X = args[1] if len(args) > 1 else kwargs.get("X")
         new_name = eras if names_columns(eras, X) else None
         refuse_places(model, X, new_name)
-        name = vars(model).pop("_era_column", None)
+        vars(model)[NAME_BEFORE] = vars(model).pop("_era_column", None)
+        is_fitted = False
         try:
             fitted = fit(*args, **kwargs)
-            name = new_name  # no call that an interrupt could part from the fit
+            is_fitted = True  # no call that an interrupt could part from the fit
             return fitted
         finally:
-            if name is not None:
+            # Gone where an interrupted fit keeps its iterations.
+            before = vars(model).pop(NAME_BEFORE, new_name)
+            if (name := new_name if is_fitted else before) is not None:
                 model._era_column = name  # type: ignore[attr-defined]
 
     return call

@@ -18,6 +18,8 @@ RUNNING_CALLBACKS = (
     "_callback_fit_ctx", "_parent_callback_ctx", "_skl_callbacks_to_teardown",
 )  # fmt: skip
 _RUNNING = frozenset((*FIT_ONLY_ATTRIBUTES, *RUNNING_CALLBACKS))
+# The column of eras of an earlier fit, until a booster's fit begins.
+NAME_BEFORE = "_era_column_before"
 # Lists during a fit, arrays after it.
 LISTS_OF_FIT = ("train_score_", "validation_score_", "_era_weights")
 

@@ -80,10 +80,12 @@ class Intercepts(ParameterObject):
     The raw prediction has an intercept for each training era, and for each class if
     there are more than two. Before each iteration, all intercepts take a Newton step
     and are then smoothed (if `forecast` is 'auto') or shrunk towards 0. An intercept
-    with a smaller variance is shrunk less [1]_. Predictions use the forecast of the
-    next era's intercept, or the intercept of an era passed to ``predict``. If early
-    stopping holds out the last eras, their intercepts are estimated after the last
-    tree, and enter the forecast.
+    with a smaller variance is shrunk less [1]_; variances are by `sample_weight`,
+    without the factors of `era_weighting`. Predictions use the forecast of the next
+    era's intercept, or the intercept of an era passed to ``predict``. If early stopping
+    holds out the last eras, their intercepts are estimated after the last tree, and
+    enter the forecast; the noise of their rows is pooled with the noise of training
+    rows, which counts for 10 degrees of freedom.
 
     Parameters
     ----------
@@ -121,16 +123,17 @@ class Intercepts(ParameterObject):
     effect. If more than 64 groups have several eras, as with the temperature of a day,
     the bins of such columns are made wider.
     Variances and phi have the largest restricted likelihood on a grid [2]_, and are
-    estimated before the first tree and after 4, 16, 64 trees and so on. A level is
-    carried forward if its log-likelihood exceeds the one without a level by 2, at least
-    six eras are comparable with earlier ones, and forecasts of each era from earlier
-    eras have smaller squared errors with the level than without, by more than an
-    autocorrelation-consistent standard error [3]_. Otherwise the forecast is 0; without
-    any level, all intercepts are 0, too. Eras beyond training that are passed to
-    ``predict`` get the forecast of their own horizon, if labels are numbers, dates,
-    periods, categories, or text that holds them, in regular steps. With each era of the
-    horizon, a is multiplied by phi, and each step of the trend is 0.8 times the step
-    before.
+    estimated before the first tree and after 4, 16, 64 trees and so on. If ``phi = 0``
+    is likeliest, a_j is as independent as u_j. Only the variance of their sum can then
+    be estimated, and u_j takes it all. A level is carried forward if its log-likelihood
+    exceeds the one without a level by 2, at least six eras are comparable with earlier
+    ones, and forecasts of each era from earlier eras have smaller squared errors with
+    the level than without, by more than an autocorrelation-consistent standard error
+    [3]_. Otherwise the forecast is 0; without any level, all intercepts are 0, too.
+    Eras beyond training that are passed to ``predict`` get the forecast of their own
+    horizon, if labels are numbers, dates, periods, categories, or text that holds them,
+    in regular steps. With each era of the horizon, a is multiplied by phi, and each
+    step of the trend is 0.8 times the step before.
 
     References
     ----------
@@ -183,6 +186,14 @@ def intercepts_of(estimator: BaseEstimator) -> Intercepts | None:
     """Return an estimator's `Intercepts`, or None if it has no intercepts of eras."""
     effects = estimator.era_effects
     return Intercepts() if effects == "intercept" else effects
+
+
+def fitted_intercepts(estimator: BaseEstimator) -> Intercepts:
+    """Return the `Intercepts` of the estimator's fit, whatever its parameters are now;
+    a model of before did not keep them.
+    """
+    kept = getattr(estimator, "_era_effects", None)
+    return kept or intercepts_of(estimator) or Intercepts()
 
 
 __all__ = ["GroupDRO", "Intercepts", "Recency"]

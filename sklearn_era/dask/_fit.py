@@ -221,9 +221,9 @@ class ClusterFit:
         )  # fmt: skip
         if self.encoding.classes is not None:
             local.class_weight = None
-        local._shard_mapper, local._training_factors = self.mapper, None
+        local._shard_mapper, local._era_factors = self.mapper, None
         if (factors := self.encoding.era_weights) is not None:
-            local._training_factors = factors[self.encoding.is_trained]
+            local._era_factors = self.encoding.era_labels, factors
         return local
 
     def _place(self, local: BaseEstimator) -> dict[str, Future]:

@@ -19,7 +19,7 @@ from .._fit_attributes import LISTS_OF_FIT, copy_attributes
 from .._threads import use_openmp_threads
 from ..ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
 from ..ensemble._boosters.era_effects import FITTED_INTERCEPTS
-from ..ensemble._boosters.era_weights import is_reweighted
+from ..ensemble._boosters.era_weights import base_weights, is_reweighted
 from ..ensemble._boosters.hooks import EraFitMixin
 from ..ensemble._exchange import Exchange
 from ._bins import Shard, ShardRows
@@ -33,7 +33,7 @@ LISTS = ("_predictors", *LISTS_OF_FIT)
 KEPT = ("_predictors", "_bin_mapper", "_preprocessor", "_label_encoder")
 _OF_WORKER = (
     "_exchange", "_held_out", "_known_categories", "_lockstep", "_shard_mapper",
-    "_training_factors", "_training_weights",
+    "_era_factors", "_training_weights",
 )  # fmt: skip
 _CHANGING = ("_feature_subsample_rng", *FITTED_INTERCEPTS, "_era_log_weights")
 # The client's answers by fit: whether a callback requests a stop.
@@ -102,7 +102,7 @@ class ShardFitMixin(EraFitMixin):
     _held_out: Shard
     _known_categories: Any
     _shard_mapper: Any
-    _training_factors: Floats | None
+    _era_factors: tuple[NDArray[Any], Floats] | None
     _training_weights: Floats | None
     _lockstep: "Lockstep"
     _label_encoder: Any
@@ -146,8 +146,8 @@ class ShardFitMixin(EraFitMixin):
         # Not passed to `fit`, which refuses all-zero weights: other workers may train.
         if is_reweighted(self):
             return super()._weigh_eras(eras, self._training_weights)
-        if self._training_factors is not None:  # included in the weights
-            self._fit_state.era_factors = eras.labels, self._training_factors
+        self._fit_state.era_factors = self._era_factors  # included in the weights
+        self._check_weights(base_weights(self, eras, self._training_weights))
         return self._training_weights
 
     def _get_loss(self, sample_weight: Floats | None) -> Any:

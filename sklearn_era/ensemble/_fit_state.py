@@ -12,7 +12,7 @@ from sklearn.ensemble._hist_gradient_boosting.predictor import TreePredictor
 from sklearn.utils._metadata_requests import _routing_enabled
 
 from .._eras import Array, EncodedEras
-from .._fit_attributes import Snapshot
+from .._fit_attributes import NAME_BEFORE, Snapshot
 from .._typing import Table
 from ._criterion_plan import CriterionPlan
 from ._warm_start import PreviousFit
@@ -112,12 +112,18 @@ class FitState:
     finish: Callable[[], None] = lambda: None  # runs after the last tree
     # All labels, and the factors of their rows' weights in all iterations.
     era_factors: tuple[NDArray[Any], Array] | None = None
+    base_weights: Array | None = None  # of training rows, without these factors
     group_dro: Any = None  # the `MovingEraWeights` of Group DRO, if any
     has_unit_weights: bool = False  # weights of 1 were made for `group_dro`
     trees: list[list[TreePredictor]] = field(default_factory=list)  # a forest's
 
 
 def begin_fit(booster: BaseEstimator) -> FitState:
-    """Return the state with which a booster's fit begins; do not change the booster."""
+    """Return the state with which a booster's fit begins; drop attributes of an earlier
+    fit that this fit does not set to others of its own.
+    """
     goes_on = booster.warm_start and booster._is_fitted()
+    vars(booster).pop(NAME_BEFORE, None)
+    if not goes_on:
+        vars(booster).pop("_fitted_with_sw", None)
     return FitState(PreviousFit.of(booster) if goes_on else None, keeps_iterations=True)

@@ -21,6 +21,7 @@ from .._warnings import did_you_mean, refuse_moved
 from ..criteria._blend import Blend, as_float
 from ..criteria._criteria import CRITERIA, refuse_removed
 from ..effects import Intercepts
+from ._exchange import ALONE, Exchange
 from ._parameter_table import MOVED, MOVED_VALUES
 
 # Parameters beside the criterion that need eras, with the values that do not.
@@ -93,12 +94,14 @@ def encode_classes(estimator: BaseEstimator, y: Array) -> Array:
     return np.searchsorted(estimator.classes_, y).astype(np.float64)
 
 
-def check_weights(estimator: BaseEstimator, sample_weight: Array | None) -> None:
+def check_weights(
+    estimator: BaseEstimator, sample_weight: Array | None, exchange: Exchange = ALONE
+) -> None:
     """Raise ValueError for weights beyond single precision and, if a parameter in use
     requires weights of 0 or more, for negative weights.
     """
     if sample_weight is not None:
-        check_weight_size(sample_weight)
+        check_weight_size(sample_weight, exchange)
     state = estimator._fit_state
     names = [*uses_of_eras(estimator, state.plan.is_plain_gain)]
     names += ["min_impurity_decrease"] * bool(estimator.min_impurity_decrease)
@@ -106,19 +109,21 @@ def check_weights(estimator: BaseEstimator, sample_weight: Array | None) -> None
     names += ["feature_penalty"] * (state.penalties is not None)
     if sample_weight is None or not names:
         return
-    if n_negative := np.count_nonzero(sample_weight < 0):
+    counts = np.count_nonzero(sample_weight < 0), sample_weight.size
+    n_negative, n_rows = exchange.sum_of(*counts)
+    if n_negative:
         raise ValueError(
-            f"sample_weight is negative in {n_negative} of {sample_weight.size} rows, "
+            f"sample_weight is negative in {n_negative:.0f} of {n_rows:.0f} rows, "
             f"and {names[0]}={getattr(estimator, names[0])!r} takes weights of 0 or "
             "more."
         )
 
 
-def check_weight_size(sample_weight: Array) -> float:
+def check_weight_size(sample_weight: Array, exchange: Exchange = ALONE) -> float:
     """Return the largest absolute weight. Raise ValueError if it is too large or too
     small for single precision.
     """
-    largest = float(np.abs(sample_weight).max())
+    (largest,) = exchange.max_of(np.abs(sample_weight).max(initial=0.0))
     if largest > 0:  # scikit-learn's checks are of weights that are all 0
         what, divide = "sample_weight is up to", "the weights by their mean"
         check_single_precision(largest, what, divide)

@@ -6,6 +6,7 @@ checks the estimator, ``_values`` its parameters and attributes, ``_trees`` its 
 
 import json
 import os
+import re
 import zipfile
 from dataclasses import asdict, dataclass, fields, replace
 from os import PathLike
@@ -246,8 +247,12 @@ def load_model(path: str | os.PathLike[str]) -> tuple[Any, ModelMetadata]:
         with zipfile.ZipFile(path) as archive:
             estimator = ValueReader(archive).decode(_read_json(archive, _MODEL_MEMBER))
         given = {name: getattr(metadata, name) for name in _GIVEN}
-        described = _describe(estimator)
-        if replace(described, versions=metadata.versions, **given) != metadata:
+        given["versions"] = metadata.versions
+        described = replace(_describe(estimator), **given)
+        criterion = described.split_criterion
+        if _kind(criterion) == _kind(metadata.split_criterion):
+            described = replace(described, split_criterion=metadata.split_criterion)
+        if described != metadata:
             raise ValueError("its metadata describe another model")
     except OSError:
         raise
@@ -337,6 +342,11 @@ def _describe(estimator: Any, **given: Any) -> ModelMetadata:
             "scikit-learn": sklearn.__version__, "numpy": np.__version__,
         },
     )  # fmt: skip
+
+
+def _kind(criterion: str | None) -> str | None:
+    """Return a criterion's name without parameters, whose texts depend on settings."""
+    return criterion and re.split(r"[({]", criterion)[0]
 
 
 def _minor(version: str) -> str:

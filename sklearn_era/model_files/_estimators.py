@@ -60,7 +60,7 @@ _FITTED: dict[str, Any] = {
         (int, "best_index_ n_splits_"), (int | np.integer, "_random_seed"),
         (float | np.floating, "oob_score_ best_score_ refit_time_ _power"),
         (bool, "do_early_stopping_ _use_validation_data _fitted_with_sw multimetric_"),
-        (str, "era_order_ target_type_ _draws"),
+        (str, "era_order_ target_type_ _draws"), (Intercepts, "_era_effects"),
         (np.ndarray, "feature_names_in_ classes_ era_labels_ validation_eras_"),
         (np.ndarray, "_baseline_prediction train_score_ validation_score_ intercept_"),
         (np.ndarray, "_era_labels _era_intercepts _era_forecast is_upweighted_"),
@@ -69,7 +69,7 @@ _FITTED: dict[str, Any] = {
         (np.ndarray, "oob_prediction_ oob_decision_function_"),
         (np.ndarray, "_intercepts _coefficients _range conformity_scores_ _masses"),
         (np.ndarray, "_folds _pairs _folds_of_eras effects_ mean_effects_"),
-        (np.ndarray, "spread_effects_ center_ scale_ coef_"),
+        (np.ndarray, "spread_effects_ center_ scale_ coef_ _era_noise _group_noise"),
         (np.ndarray | None, "is_categorical_"), (np.ndarray | dict, "era_scores_"),
         (dict, "_bin_mapper _predictors cv_results_ best_params_ rules_ members_"),
         (dict, "weights_ _left_out _calibrators _class_weights _before_held_out"),
@@ -360,9 +360,9 @@ def _restore_trees(estimator: BaseEstimator, is_categorical: NDArray[np.bool_]) 
         for name, shape in (
             ("_baseline_prediction", (1, n_outputs)), ("_era_forecast", (n_outputs,)),
             ("_era_intercepts", (n_eras, n_outputs)), ("_era_level", (n_outputs, 8)),
-            ("_era_series", (2, n_eras, n_outputs)),
+            ("_era_series", (2, n_eras, n_outputs)), ("_group_noise", (2, n_outputs)),
             ("_group_intercepts", (n_groups, n_outputs)),
-            ("_group_series", (2, n_groups, n_outputs)),
+            ("_group_series", (2, n_groups, n_outputs)), ("_era_noise", (2, n_outputs)),
         ):  # fmt: skip
             if name == "_baseline_prediction" or name in attributes:
                 value = attributes[name]

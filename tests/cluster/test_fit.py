@@ -173,6 +173,21 @@ def test_group_dro(client, weighted):
         fitted.fit(dX, 1e3 * dy, dweights, eras=labels)
 
 
+@pytest.mark.parametrize("weighting", ["rows", "equal"])
+def test_weights_are_checked_as_by_a_local_fit(client, weighting):
+    X, y, eras = make_rows(n_samples=400)
+    model = DaskRegressor(max_iter=1, client=client, era_weighting=weighting)
+
+    def fit(weights):
+        dX, dy, *given = by_era(eras, X, y, weights, eras)
+        model.fit(dX, dy, given[0], eras=given[1])
+
+    with pytest.warns(UserWarning, match="sample_weight is 1e-06 on average"):
+        fit(np.full(y.size, 1e-6))
+    with pytest.raises(ValueError, match="out of the range of single precision"):
+        fit(np.full(y.size, 1e39))
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("criterion", CRITERIA | DEVIATIONS)
 def test_every_criterion(any_client, criterion):
@@ -330,6 +345,7 @@ def test_levels_of_held_out_eras(client, forecast):
     X, y, eras = make_rows(n_eras=20)
     X[:, 5] = eras % 4  # constant within eras
     params = {"era_effects": Intercepts(forecast), "early_stopping": True}
+    params["era_weighting"] = Recency(20)
     fitted, local = pair(client, (X, y + 0.3 * eras, eras), **params)
     assert_same(fitted, local)
     assert_array_equal(fitted._era_labels, np.arange(20))

@@ -32,7 +32,7 @@ from helpers.trees import assert_same_model, trees_of
 from interop.model_files_of_before.write import predictor
 from sklearn_era import auto, calibration, ensemble, preprocessing
 from sklearn_era.auto._linear import LinearClassifier, LinearRegressor
-from sklearn_era.criteria import Blend, Gain, VREx
+from sklearn_era.criteria import Blend, Directional, Gain, VREx
 from sklearn_era.effects import GroupDRO, Intercepts, Recency
 from sklearn_era.ensemble import HistGradientBoostingRegressor, JustTrainTwice
 from sklearn_era.ensemble._parameter_table import PARAMETERS
@@ -206,6 +206,24 @@ def test_another_version_is_read_by_its_format(file, monkeypatch):
     assert_same_model(loaded, load_model(file)[0], fit()[1])
 
 
+@pytest.mark.parametrize("criterion", [
+    Directional(), Directional(min_agreement=np.float64(0.6)),
+    {"gain": np.float64(0.5), "era": 0.5}, Blend({"gain": 1.0, "era": 1.0}),
+])  # fmt: skip
+def test_settings_of_texts_damage_no_file(criterion, tmp_path):
+    X, y, _, eras = make_data()
+    model = HistGradientBoostingRegressor(split_criterion=criterion, max_iter=2)
+    with sklearn.config_context(print_changed_only=False):
+        save_model(model.fit(X, y, eras=eras), tmp_path / "m.era")
+    loaded, metadata = load_model(tmp_path / "m.era")
+    with np.printoptions(legacy="1.25"):
+        assert load_model(tmp_path / "m.era")[1] == metadata
+    assert np.array_equal(loaded.predict(X), model.predict(X))
+    forged = forge(tmp_path / "m.era", metadata_with(split_criterion="VREx()"))
+    with pytest.raises(ModelFileError, match=OTHER_MODEL):
+        load_model(forged)
+
+
 def test_a_parameter_that_the_file_does_not_know_has_its_default(regressor, tmp_path):
     del regressor.__dict__["min_gain_share"]
     loaded, _ = round_trip(regressor, tmp_path)
@@ -358,7 +376,7 @@ DAMAGED = [
     (metadata_with(target=3), NO_MODEL_FILE),
     *((metadata_with(**change), OTHER_MODEL) for change in [
         {"feature_names": ["a"]}, {"feature_names": 3}, {"categorical_features": None},
-        {"estimator": "EraForestRegressor"},
+        {"estimator": "EraForestRegressor"}, {"split_criterion": "vrex"},
     ]),
     *((lambda x, model=model: x.documents.update({MODEL: model}), "era is damaged")
       for model in ({}, [1], 3, {"dict": []}, {"array": 0}, estimator_of("Ridge"),

@@ -1,5 +1,6 @@
 """Estimate an intercept for each era along with the trees, and forecast it."""
 
+from copy import copy
 from typing import Any
 
 import numpy as np
@@ -17,12 +18,13 @@ from .level_forecast import follow_levels, forecast_levels
 
 # Attributes of a fit with intercepts: the labels, the intercept of each era and output,
 # the forecast, which is part of `_baseline_prediction`, and their inputs: values and
-# variances of eras, the columns that are constant within them with their bins, and the
-# paths of levels. `_before_held_out` is a dict of them all, without the held-out eras.
+# variances of eras, the noise of rows, the columns that are constant within them with
+# their bins, and the paths of levels. `_before_held_out` is a dict of them all, without
+# the held-out eras.
 FITTED_INTERCEPTS = (
     "_era_labels", "_era_intercepts", "_era_forecast", "_era_series", "_era_columns",
     "_era_patterns", "_era_level", "_group_labels", "_group_intercepts",
-    "_group_series", "_before_held_out",
+    "_group_series", "_era_noise", "_group_noise", "_era_effects", "_before_held_out",
 )  # fmt: skip
 # Columns with more values, such as a day's temperature, have wider bins.
 _MOST_CONSTANTS = 64
@@ -43,6 +45,7 @@ class EraIntercepts:
         effects = intercepts_of(estimator)
         assert effects is not None
         self._effects, self._eras, self._exchange = effects, eras, exchange
+        estimator._era_effects = copy(effects)  # which a user may set to others
         self._groups = GroupIntercepts(estimator, eras.groups) if eras.groups else None
         shape = (eras.labels.size, estimator.n_trees_per_iteration_)
         self._in_raw = np.zeros(shape)  # the part of the training rows' raw predictions
@@ -72,7 +75,7 @@ class EraIntercepts:
             self._groups.update(estimator, y, raw, sample_weight, raw_val)
         if self._eras.labels.size == 1:
             return
-        series = values_of_eras(
+        series, estimator._era_noise = values_of_eras(
             estimator._loss, self._eras, y, raw, sample_weight, self._in_raw,
             self._exchange,
         )  # fmt: skip
@@ -207,16 +210,19 @@ def begin_intercepts(
 
 
 def constant_columns(
-    X_binned: NDArray[np.uint8], eras: EncodedEras, exchange: Exchange = ALONE
-) -> tuple[NDArray[np.intp], NDArray[np.uint8]]:
-    """Return the columns that are constant within each era, and their bins by era."""
+    X_binned: NDArray[np.uint8], eras: EncodedEras, exchange: Exchange = ALONE,
+    least_rows: int = 2,
+) -> tuple[NDArray[np.intp], NDArray[np.uint8]]:  # fmt: skip
+    """Return the columns that are constant within each era, and their bins by era. If
+    no era has `least_rows` rows, none is: single rows show nothing.
+    """
     varies = np.zeros(X_binned.shape[1], dtype=np.uint8)
     for rows in eras.rows:
         if rows.size > 1 and (columns := np.flatnonzero(varies == 0)).size:
             bins = X_binned[np.ix_(rows, columns)]
             varies[columns] = (bins != bins[0]).any(axis=0)
     (largest,) = exchange.max_of(eras.counts.max(initial=0))
-    is_constant = (exchange.max(varies) == 0) & (largest > 1)
+    is_constant = (exchange.max(varies) == 0) & (largest >= least_rows)
     columns = np.flatnonzero(is_constant)
     patterns = np.zeros((eras.labels.size, columns.size), dtype=np.uint8)
     first = [rows[0] for rows in eras.rows if rows.size]

@@ -16,54 +16,76 @@ from .empirical_bayes import cell_values
 
 # Losses whose gradients have the variance of their hessians.
 _OF_KNOWN_VARIANCE = (HalfBinomialLoss, HalfMultinomialLoss, HalfPoissonLoss)
+# Degrees of freedom that the noise of earlier rows counts for at most. Trees fit their
+# own rows, which makes it too small for others, once these are enough to tell theirs.
+_MOST_BEFORE = 10.0
 
 
 def values_of_eras(
     loss: BaseLoss, eras: EncodedEras, y: Array, raw: Array,
     sample_weight: Array | None, intercepts: Array, exchange: Exchange = ALONE,
-    largest_step: float = 1.0,
-) -> Array:  # fmt: skip
+    largest_step: float = 1.0, noise_before: Array | None = None,
+) -> tuple[Array, Array]:  # fmt: skip
     """Return an array (2, n_eras, n_outputs): the intercepts after a Newton step,
     ``b_j - G_j / H_j``, and their variances ``s2 / H_j``, NaN for eras without weight.
+    Return also the noise (2, n_outputs): s2 of a row of the mean weight, and its
+    degrees of freedom d, the number of rows less that of eras.
 
-    s2 is the variance of rows within eras; see `cell_values`. For a loss without a
-    useful hessian, the step is a line search by residuals, and s2 is the variance of
-    the asymmetric Laplace law whose likelihood is the loss: ``m^2 / mean(g^2)``, with m
-    the mean loss and g the gradients. Trees fit their own rows, which makes s2 too
-    small. For log and Poisson losses, s2 is therefore at least its known value, a row's
-    mean weight. Steps for these losses are at most `largest_step`, as the optimum of an
-    era with a single class is infinite.
+    s2 is the variance of rows within eras; see `cell_values`. Given the noise of
+    earlier rows, s20 and d0, it is ``(m s20 + d s2) / (m + d)`` [1]_, with m the
+    smaller of d0 and `_MOST_BEFORE`. For a loss without a useful hessian, the step is a
+    line search by residuals, and s2 is the variance of the asymmetric Laplace law whose
+    likelihood is the loss: ``l^2 / mean(g^2)``, with l the mean loss and g the
+    gradients. Trees fit their own rows, which makes s2 too small. For log and Poisson
+    losses, s2 is therefore at least its known value, a row's mean weight. Steps for
+    these losses are at most `largest_step`, as the optimum of an era with a single
+    class is infinite.
+
+    .. [1] G. K. Smyth (2004), Linear models and empirical Bayes methods for assessing
+       differential expression in microarray experiments. Statistical Applications in
+       Genetics and Molecular Biology 3(1), 3.
     """
     is_known = isinstance(loss, _OF_KNOWN_VARIANCE)
-    least_s2 = 1.0
+    mean_weight = 1.0
     if sample_weight is not None:
         weights = np.count_nonzero(sample_weight), np.sum(sample_weight)
         n_rows, total = exchange.sum_of(*weights)
-        least_s2 = total / n_rows
+        mean_weight = total / n_rows
     n_eras = eras.labels.size
     found = loss.gradient_hessian(
         y, raw, sample_weight, n_threads=_openmp_effective_n_threads()
     )
     g, h = (np.reshape(x, raw.shape) for x in found)
-    series = np.empty((2, *intercepts.shape))
+    series, noise = np.empty((2, *intercepts.shape)), np.zeros((2, raw.shape[1]))
+    if noise_before is not None:
+        noise[:] = noise_before
     for k in range(raw.shape[1]):
         step, H, s2 = cell_values(eras.codes, n_eras, g[:, k], h[:, k], exchange)
         # Both are 0 for eras of other processes.
         step, H = exchange.sum(np.stack([step, H]))
-        if is_known:
-            s2, step = max(s2, least_s2), np.clip(step, -largest_step, largest_step)
-        elif exchange.sum_of(np.count_nonzero(h[:, k])) == ((H > 0).sum(),):
-            s2 = np.inf  # one row per era: the variance within eras is unknown
+        (n_rows,) = exchange.sum_of(np.count_nonzero(h[:, k]))
+        freedom = n_rows - np.count_nonzero(H > 0)
         if not loss.differentiable:
             step = _line_search(loss, eras, y - raw[:, k], sample_weight)
             at = raw[:, k] + step[eras.codes]
             slope = loss.gradient(y, at)
             mean_loss = loss(y, at, sample_weight=sample_weight)
             s2 = mean_loss**2 / np.average(slope**2, weights=sample_weight)
-            s2 *= least_s2  # of a row of the mean weight
+            s2 *= mean_weight
+        elif is_known:
+            step = np.clip(step, -largest_step, largest_step)
+        if freedom > 0:
+            before, m = noise[0, k], min(noise[1, k], _MOST_BEFORE)
+            pooled = (m * before + freedom * s2 / mean_weight) / (m + freedom)
+            noise[:, k] = pooled, m + freedom
+            s2 = pooled * mean_weight if m else s2
+        else:
+            s2 = np.inf  # one row per era: the variance within eras is unknown
+        if is_known:
+            s2 = mean_weight if freedom == 0 else max(s2, mean_weight)
         series[0, :, k] = intercepts[:, k] + step
         series[1, :, k] = np.divide(s2, H, out=np.full(n_eras, np.nan), where=H > 0)
-    return series
+    return series, noise
 
 
 def eras_with_weight(series: Array) -> NDArray[np.bool_]:

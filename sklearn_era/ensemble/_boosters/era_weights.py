@@ -39,24 +39,18 @@ class MovingEraWeights:
         n_eras = eras.labels.size
         # ``log(M q_j)``, never changed in place.
         self.log_weights = np.zeros(n_eras) if log_weights is None else log_weights
-        self._base: Array | None = None
         # By era: the weight of its rows, and the sum of the constants that losses omit.
         self._totals: Array | None = None
         self._constants = np.zeros(n_eras)
 
-    def base_weights(self, sample_weight: Array) -> Array:
-        """Return the `sample_weight` of the first call, without the factors of eras."""
-        if self._base is None:
-            self._base = sample_weight.copy()
-        return self._base
-
     def update(
-        self, estimator: BaseEstimator, y: Array, raw: Array, sample_weight: Array
-    ) -> None:
-        """Update the weights of eras in the estimator, and `sample_weight` in place.
-        Raise ValueError if a step is too large for a number.
+        self, estimator: BaseEstimator, y: Array, raw: Array, base: Array,
+        sample_weight: Array,
+    ) -> None:  # fmt: skip
+        """Update the weights of eras in the estimator, and set `sample_weight` in place
+        to those of rows, `base`, times those of eras. Raise ValueError if a step is too
+        large for a number.
         """
-        base = self.base_weights(sample_weight)
         losses, has_weight = self._mean_losses(estimator._loss, y, raw, base)
         with np.errstate(over="ignore", invalid="ignore"):
             steps = self._step_size * losses
@@ -139,6 +133,40 @@ def weigh_rows(
     weights, factors = weigh_eras(eras, sample_weight, estimator.era_weighting)
     state.era_factors = eras.labels, factors
     return weights
+
+
+def base_weights(
+    estimator: BaseEstimator, eras: EncodedEras, sample_weight: Array | None
+) -> Array | None:
+    """Return the weights of rows without the factors of their eras, for estimates of
+    eras: a factor tells how much an era is to count, not how precise its rows are.
+    """
+    factors = fixed_factors(estimator, eras)
+    if sample_weight is None or factors is None:
+        return sample_weight
+    return divide(sample_weight, factors[eras.codes])
+
+
+def divide(values: Array, factors: Array) -> Array:
+    """Return `values` without `factors`; 0 where a factor underflows to 0."""
+    out = np.zeros(values.shape)
+    return np.divide(values, factors, out=out, where=factors > 0)
+
+
+def fixed_factors(estimator: BaseEstimator, eras: EncodedEras) -> Array | None:
+    """Return the factors of the weights of eras, if they are those of all iterations;
+    else None.
+    """
+    if (factors := estimator._fit_state.era_factors) is None:
+        return None
+    return factors[1][find(factors[0], eras.labels)]
+
+
+def current_factors(estimator: BaseEstimator, eras: EncodedEras) -> Array | None:
+    """Return the factors of the weights of eras in this iteration, None for none."""
+    if (dro := estimator._fit_state.group_dro) is not None:
+        return np.exp(dro.log_weights)
+    return fixed_factors(estimator, eras)
 
 
 def begin_era_weights(

@@ -53,7 +53,7 @@ class GroupIntercepts:
         self._move(estimator._group_intercepts, raw, raw_val)
         if len(estimator._predictors) < self.n_first_trees:
             return
-        series = values_of_eras(
+        series, estimator._group_noise = values_of_eras(
             estimator._loss, self._groups, y, raw, sample_weight, self._in_raw,
             largest_step=_LARGEST_STEP,
         )  # fmt: skip
@@ -93,16 +93,16 @@ def take_in_groups(
     """
     groups = rows.eras.groups
     assert groups is not None
-    before = estimator._group_series
+    before, noise = estimator._group_series, getattr(estimator, "_group_noise", None)
     known, own = estimator._group_labels, groups.labels
     labels = join(known, own[find(known, own) < 0])
     intercepts = _of_groups(estimator, labels)
     at_known, at = find(labels, known), find(labels, own)
     for _ in range(n_steps):
         in_raw = intercepts[at]
-        series = values_of_eras(
+        series, estimator._group_noise = values_of_eras(
             estimator._loss, groups, rows.y, raw, rows.sample_weight, in_raw,
-            largest_step=_LARGEST_STEP,
+            largest_step=_LARGEST_STEP, noise_before=noise,
         )  # fmt: skip
         sums = np.zeros((2, labels.size, raw.shape[1]))  # of precisions times values
         for places, (values, variances) in (at_known, before), (at, series):

@@ -42,7 +42,12 @@ from .._parameters import check_weights, refuse_uses_of_eras
 from .._splitting.symmetric import SymmetricGrower
 from .._splitting.tree_grower import EraTreeGrower
 from .era_effects import begin_intercepts, constant_columns, drop_held_out
-from .era_weights import begin_era_weights, weigh_rows, weights_by_label
+from .era_weights import (
+    base_weights,
+    begin_era_weights,
+    weigh_rows,
+    weights_by_label,
+)
 from .held_out_eras import (
     check_rows_left,
     resolve_validation_eras,
@@ -201,11 +206,15 @@ class EraFitMixin(InterceptUpdatesMixin, EraScoringMixin):
         self, eras: EncodedEras | None, sample_weight: Array | None
     ) -> Array | None:
         """Check the weights of rows, and return the result of `weigh_rows` for them."""
-        check_weights(self, sample_weight)
+        self._check_weights(sample_weight)
+        return sample_weight if eras is None else weigh_rows(self, eras, sample_weight)
+
+    def _check_weights(self, sample_weight: Array | None) -> None:
+        """Check the weights of rows, and keep their mean in the state of the fit."""
+        check_weights(self, sample_weight, self._exchange)
         if sample_weight is not None:
             sums = self._exchange.sum_of(sample_weight.sum(), sample_weight.size)
             self._fit_state.mean_weight = sums[0] / sums[1]
-        return sample_weight if eras is None else weigh_rows(self, eras, sample_weight)
 
     def _hold_out_eras(
         self, eras: EncodedEras | None, stratify: NDArray[Any] | None
@@ -314,13 +323,17 @@ class EraFitMixin(InterceptUpdatesMixin, EraScoringMixin):
         """Update the intercepts of eras, then the weights of eras, which depend on the
         new losses. Raw predictions and weights of rows change in place.
         """
-        dro, weights = self._fit_state.group_dro, sample_weight
+        state, raw, raw_val = self._fit_state, raw_predictions, raw_predictions_val
+        dro, intercepts = state.group_dro, state.era_intercepts
+        if state.base_weights is None and not (dro is intercepts is None):
+            base = base_weights(self, state.training_eras, sample_weight)
+            if dro is not None and base is not None:
+                base = base.copy()  # of weights that change in place
+            state.base_weights = base
+        if intercepts is not None:
+            intercepts.update(self, y, raw, state.base_weights, raw_val)
         if dro is not None:
-            weights = dro.base_weights(sample_weight)
-        if (intercepts := self._fit_state.era_intercepts) is not None:
-            intercepts.update(self, y, raw_predictions, weights, raw_predictions_val)
-        if dro is not None:
-            dro.update(self, y, raw_predictions, sample_weight)
+            dro.update(self, y, raw, state.base_weights, sample_weight)
 
     def _first_targets(self, y: Array, sample_weight: Array | None) -> Array:
         """Return the first negative gradients, of shape (n_rows, n_outputs)."""

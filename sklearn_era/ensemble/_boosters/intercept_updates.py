@@ -13,11 +13,12 @@ from ..._eras import EncodedEras
 from ..._scikit_learn import check_sample_weight
 from ..._tables.target import check_y
 from ..._typing import Eras
-from ...effects import intercepts_of
+from ...effects import fitted_intercepts, intercepts_of
 from .._exchange import ALONE, Exchange
 from .._fit_state import HeldOut
 from .era_effects import constant_columns, keep_before_held_out, settle_intercepts
 from .era_values import values_of_eras
+from .era_weights import base_weights
 from .group_intercepts import group_steps, take_in_groups
 from .known_eras import read_as_fitted
 
@@ -58,7 +59,7 @@ class InterceptUpdatesMixin(gradient_boosting.BaseHistGradientBoosting):
         effects, state = intercepts_of(self), self._fit_state
         is_last = state.validation_eras == "last" and hasattr(self, "validation_eras_")
         if effects is not None and effects._is_ordered and is_last:
-            state.held_out = HeldOut(eras, y, weights)
+            state.held_out = HeldOut(eras, y, base_weights(self, eras, weights))
             state.finish = self._take_in_held_out
 
     def _take_in_held_out(self) -> None:
@@ -96,8 +97,7 @@ class InterceptUpdatesMixin(gradient_boosting.BaseHistGradientBoosting):
         """Update the intercepts from further rows, whose raw predictions, `raw`, are
         overwritten.
         """
-        effects = intercepts_of(self)
-        assert effects is not None
+        effects = fitted_intercepts(self)
         assert rows.X is not None
         if rows.eras.groups is not None:
             raw += group_steps(self, rows.eras.groups)
@@ -109,7 +109,7 @@ class InterceptUpdatesMixin(gradient_boosting.BaseHistGradientBoosting):
         self._era_labels = join(self._era_labels, labels[is_new])
         if effects._estimates:
             columns, bins = constant_columns(
-                rows.X[:, self._era_columns], rows.eras, self._exchange
+                rows.X[:, self._era_columns], rows.eras, self._exchange, least_rows=1
             )
             patterns = np.zeros((n_eras, columns.size), dtype=np.uint8)
             patterns[:n_known], patterns[at] = self._era_patterns[:, columns], bins
@@ -120,14 +120,15 @@ class InterceptUpdatesMixin(gradient_boosting.BaseHistGradientBoosting):
         series[:, :n_known] = self._era_series
         in_raw = forecasts[at]
         intercepts = np.concatenate([self._era_intercepts, forecasts[n_known:]])
+        noise = getattr(self, "_era_noise", None)  # files of before lack it
         n_steps = 1 if self._loss.constant_hessian else _N_STEPS
         for i in range(n_steps):
             raw += (intercepts[at] - in_raw)[rows.eras.codes]
             in_raw = intercepts[at]
             series = series.copy()
-            series[:, at] = values_of_eras(
+            series[:, at], self._era_noise = values_of_eras(
                 self._loss, rows.eras, rows.y, raw, rows.sample_weight, in_raw,
-                self._exchange,
+                self._exchange, noise_before=noise,
             )  # fmt: skip
             settle_intercepts(self, effects, series, i == n_steps - 1)
             intercepts = self._era_intercepts

@@ -16,7 +16,7 @@ from ..._eras import EncodedEras, read_eras
 from ..._label_columns import EraColumns, label_columns
 from ..._typing import Eras, Table
 from ..._warnings import warn_user
-from ...effects import Intercepts, intercepts_of
+from ...effects import Intercepts, fitted_intercepts, intercepts_of
 from .era_values import eras_with_weight
 from .group_intercepts import group_steps
 from .level_forecast import forecast_levels
@@ -61,9 +61,8 @@ def in_eras(estimator: BaseEstimator, X: Table, eras: Eras | None) -> Any:
     at[~has_weight[at]] = -1  # forecast, as unknown ones
     of_labels = np.zeros((labels.size, estimator._era_forecast.size))
     if hasattr(estimator, "_era_level"):
-        effects = intercepts_of(estimator)
-        assert effects is not None  # as there are levels
-        n_ahead = horizons(known[has_weight], labels, effects.horizon, calendars)
+        horizon = fitted_intercepts(estimator).horizon
+        n_ahead = horizons(known[has_weight], labels, horizon, calendars)
         ahead = forecast_levels(estimator._era_level, n_ahead)
         of_labels += ahead - estimator._era_forecast
     intercepts = estimator._era_intercepts - estimator._era_forecast

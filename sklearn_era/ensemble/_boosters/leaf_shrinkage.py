@@ -2,17 +2,19 @@
 
 With G and H the sums of gradients and hessians, a leaf has a value ``v_j = -G_j / H_j``
 in each of its m eras, and ``v = -G / H`` over all of them. The variance of ``v_j``
-within eras is ``s2 / H_j`` (see `cell_values`; a cell is the rows of an era in a leaf).
-The variance between eras is estimated by moments [1]_,
+within eras is ``f_j s2 / H_j``, with f_j the factor of the era's weights, 1 without
+`era_weighting`, and s2 as without these factors (see `cell_values`; a cell is the rows
+of an era in a leaf). The variance between eras is estimated by moments [1]_,
 
-    tau2 = max(0, (sum_j H_j (v_j - v)^2 - (m - 1) s2) / (H - sum_j H_j^2 / H)),
+    tau2 = max(0, (sum_j H_j (v_j - v)^2 - s2 sum_j f_j (1 - H_j / H))
+                  / (H - sum_j H_j^2 / H)),
 
-and the variance of ``v`` is ``sum_j (H_j / H)^2 tau2 + s2 / H``. The leaf is multiplied
-by its empirical Bayes factor (see `empirical_bayes`), which all leaves of the tree
-determine.
+and the variance of ``v`` is ``sum_j (H_j / H)^2 (tau2 + f_j s2 / H_j)``; without
+factors, the sum of ``f_j (1 - H_j / H)`` is m - 1. The leaf is multiplied by its
+empirical Bayes factor (see `empirical_bayes`), which all leaves of the tree determine.
 
 .. [1] R. DerSimonian, N. Laird (1986), Meta-analysis in clinical trials. Controlled
-   Clinical Trials 7, 177-188; their weights w_j are our H_j / s2.
+   Clinical Trials 7, 177-188; their weights w_j are our H_j / s2, without factors.
 """
 
 from typing import Any
@@ -24,22 +26,29 @@ from sklearn.base import BaseEstimator
 from ..._eras import Array
 from .._exchange import ALONE, Exchange
 from .empirical_bayes import cell_values, empirical_bayes_factors
+from .era_weights import current_factors, divide
 
 
 def leaf_factors(
-    values: Array, H: Array, s2: float, exchange: Exchange = ALONE
-) -> Array:
+    values: Array, H: Array, s2: float, exchange: Exchange = ALONE,
+    of_eras: Array | None = None,
+) -> Array:  # fmt: skip
     """Return each leaf's shrinkage factor, from `values` and `H` of shape (n_leaves,
-    n_eras).
+    n_eras). If eras are weighed, `of_eras` has the factors of their weights.
     """
     total = exchange.sum(H.sum(axis=1))
     share = np.divide(H, total[:, None], out=np.zeros(H.shape), where=H > 0)
     by_era = np.stack([share * values, H > 0, H * share, share**2])
     value, n_eras, shared, squared_share = exchange.sum(by_era.sum(axis=2))
     spread = exchange.sum((H * (values - value[:, None]) ** 2).sum(axis=1))
-    excess, none = spread - (n_eras - 1) * s2, np.zeros(total.size)
+    free, of_value = n_eras - 1, 1.0
+    if of_eras is not None:
+        by_era = of_eras * np.stack([(H > 0) - share, share])
+        free, of_value = exchange.sum(by_era.sum(axis=2))
+    excess, none = spread - free * s2, np.zeros(total.size)
     tau2 = np.divide(excess, total - shared, out=none, where=n_eras > 1)
-    within = np.divide(s2, total, out=np.zeros(total.size), where=total > 0)
+    of_value = of_value * s2
+    within = np.divide(of_value, total, out=np.zeros(total.size), where=total > 0)
     variance = squared_share * np.maximum(tau2, 0.0) + within
     return empirical_bayes_factors(value, variance, weights=total)
 
@@ -63,9 +72,14 @@ def shrink_leaves(
         cells[leaf.sample_indices] += i * n_eras
     h = np.broadcast_to(hessians, gradients.shape).astype(np.float64)
     g = gradients.astype(np.float64)
+    if (of_eras := current_factors(booster, eras)) is not None:
+        # A factor tells how much an era is to count, not how precise its rows are.
+        of_rows = of_eras[eras.codes]
+        g, h = (divide(x, of_rows) for x in (g, h))
     values, H, s2 = cell_values(cells, len(leaves) * n_eras, g, h, exchange)
     H = H.reshape(len(leaves), n_eras)
-    factors = leaf_factors(values.reshape(H.shape), H, s2, exchange)
+    values, H = values.reshape(H.shape), H if of_eras is None else H * of_eras
+    factors = leaf_factors(values, H, s2, exchange, of_eras)
     if np.any(grower.monotonic_cst):
         factors[:] = np.average(factors, weights=exchange.sum(H.sum(axis=1)))
     for leaf, factor in zip(leaves, factors.tolist(), strict=True):

@@ -2,7 +2,9 @@
 the docstring of `Intercepts`.
 
 The prior of the constants c is flat, which makes the likelihood the restricted one.
-"Steps" are the values a_j, which decay by phi.
+"Steps" are the values a_j, which decay by phi. With phi = 0, they are independent, as
+shocks u_j are, and the likelihood depends on ``q + tau2`` alone: all but the smallest q
+of the grid is counted as tau2.
 """
 
 from collections.abc import Callable
@@ -126,8 +128,13 @@ def fit_level(series: Series) -> Level:
         return Level()
 
     def level_at(place: Place) -> Level:
-        phi, *shares = (float(grid[i]) for grid, i in zip(_GRID, place, strict=True))
-        return Level(phi, *(scale * share for share in shares))
+        phi, q, tau2, trend = (
+            float(grid[i]) for grid, i in zip(_GRID, place, strict=True)
+        )
+        if phi == 0:  # independent steps are shocks, of which the sum alone is known
+            least = float(_GRID[1][0])
+            q, tau2 = least, tau2 + (q - least)
+        return Level(phi, scale * q, scale * tau2, scale * trend)
 
     equations = Equations(series)
     evidence = cache(lambda place: equations.evidence(level_at((*place, 0))))
@@ -259,8 +266,11 @@ def forecast_errors(series: Series, level: Level) -> Array:
     known = series.is_known
     phi, q, tau2, trend = level
     flat = _FLAT * max(float(np.var(values[known])), np.finfo(float).tiny)
-    # The state: the steps that decay, the constants, and the slope.
-    n_states = int(groups.max()) + 3
+    # The state: the steps that decay, the constants of known eras, and the slope.
+    constants, index = np.unique(groups[known], return_inverse=True)
+    of_era = np.zeros(values.size, dtype=np.intp)
+    of_era[known] = index + 1
+    n_states = constants.size + 2
     mean, covariance = np.zeros(n_states), np.diag(np.full(n_states, flat))
     covariance[0, 0], covariance[-1, -1] = q / (1 - phi**2), trend
     errors = np.full(values.size, np.nan)
@@ -271,7 +281,7 @@ def forecast_errors(series: Series, level: Level) -> Array:
             covariance[:, 0] *= phi
             covariance[0, 0] += q
         if known[j]:
-            seen = [0, groups[j] + 1, n_states - 1]
+            seen = [0, of_era[j], n_states - 1]
             by = np.array([1.0, 1.0, place])
             shared = covariance[:, seen] @ by
             variance = by @ shared[seen]

@@ -66,6 +66,8 @@ def test_weights_are_those_of_rows_times_those_of_eras(model, era_weighting):
         ours_.set_params(era_weighting=era_weighting).fit(X, y, given, eras=eras)
         assert np.allclose(ours_.predict(X), theirs.predict(X), rtol=1e-6)
         assert ours_._fitted_with_sw
+        for each in (ours_.set_params(era_weighting="rows"), theirs):
+            assert not getattr(each.fit(X, y, eras=eras), "_fitted_with_sw", False)
 
 
 def test_equal_eras_need_no_weights_and_one_era_none():
@@ -77,27 +79,31 @@ def test_equal_eras_need_no_weights_and_one_era_none():
         assert_same_model(model, plain, X)
 
 
-def factors_by_hand(leaves, eras, v, h):
+def factors_by_hand(leaves, eras, v, h, of_eras=None):
     """The factors of leaves, term by term as in the equations of the module."""
+    f = np.ones(eras.max() + 1) if of_eras is None else of_eras
     every = itertools.product(np.unique(leaves), np.unique(eras))
     cells = {(leaf, era): (leaves == leaf) & (eras == era) for leaf, era in every}
     cells = {key: rows for key, rows in cells.items() if h[rows].sum() > 0}
     mean = {key: np.average(v[rows], weights=h[rows]) for key, rows in cells.items()}
     H = {key: h[rows].sum() for key, rows in cells.items()}
-    squares = ((h * (v - mean[key]))[rows] ** 2 for key, rows in cells.items())
+    base = h / f[eras]
+    squares = ((base * (v - mean[key]))[rows] ** 2 for key, rows in cells.items())
     within, n_rows = sum(x.sum() for x in squares), (h > 0).sum()
-    s2 = within / h.sum() * n_rows / (n_rows - len(cells))
+    s2 = within / base.sum() * n_rows / (n_rows - len(cells))
     values, variances, totals = [], [], []
     for leaf in np.unique(leaves):
         keys = [key for key in cells if key[0] == leaf]
         total = sum(H[key] for key in keys)
         value = sum(H[key] * mean[key] for key in keys) / total
-        q = sum(H[key] * (mean[key] - value) ** 2 for key in keys)
-        scale = total - sum(H[key] ** 2 for key in keys) / total
-        tau2 = max(0, (q - (len(keys) - 1) * s2) / scale) if len(keys) > 1 else 0
-        share2 = sum((H[key] / total) ** 2 for key in keys)
+        # Dense matrices: expectations of squares, and variances of weighted means.
+        of_keys, share = (np.array([x[key] for key in keys]) for x in (mean, H))
+        noise = np.diag([f[key[1]] * s2 / H[key] for key in keys])
+        M = np.diag(share) - np.outer(share, share) / total
+        tau2 = (of_keys @ M @ of_keys - np.trace(M @ noise)) / max(np.trace(M), 1e-9)
+        noise += max(0, tau2) * (len(keys) > 1) * np.eye(len(keys))
         values.append(value)
-        variances.append(share2 * tau2 + s2 / total)
+        variances.append(share @ noise @ share / total**2)
         totals.append(total)
     values, variances = np.array(values), np.array(variances)
     prior = max(0, np.average(values**2 - variances, weights=totals))
@@ -120,13 +126,19 @@ def test_factor_of_a_leaf_is_that_of_the_equations():
 
 
 @each_target
-def test_first_tree_is_shrunk_leaf_by_leaf(target):
+@pytest.mark.parametrize("weighting", ["rows", "equal", Recency(1), GroupDRO(0.5)])
+def test_first_tree_is_shrunk_leaf_by_leaf(target, weighting):
     model, X, y, weights, eras = problem(target, max_iter=1, min_samples_leaf=30)
+    model.set_params(era_weighting=weighting)
     for given in (None, weights + 0.1):
         plain = clone(model).fit(X, y, given, eras=eras)
         shrunk = clone(model).set_params(leaf_shrinkage="eras")
         shrunk.fit(X, y, given, eras=eras)
         raw = np.repeat(plain._baseline_prediction, y.size, axis=0)
+        f = None
+        if weighting != "rows":
+            f = np.array([each[0] for each in plain.era_weights_.values()])
+            given = (1.0 if given is None else given) * f[eras]
         g, h = plain._loss.gradient_hessian(plain._encode_y_val(y), raw, given)
         g, h = g.reshape(raw.shape), h.reshape(raw.shape)
         bins = plain._bin_mapper.transform(X)
@@ -134,7 +146,7 @@ def test_first_tree_is_shrunk_leaf_by_leaf(target):
         trees = zip(plain._predictors[0], shrunk._predictors[0], strict=True)
         for k, (before, after) in enumerate(trees):
             leaves = leaf_indices(before).predict_binned(bins, missing, 1)
-            factors = factors_by_hand(leaves, eras, -g[:, k] / h[:, k], h[:, k])
+            factors = factors_by_hand(leaves, eras, -g[:, k] / h[:, k], h[:, k], f)
             is_leaf = before.nodes["is_leaf"] == 1
             expected = before.nodes["value"][is_leaf] * factors
             assert after.nodes["value"][is_leaf] == pytest.approx(expected, rel=1e-4)
@@ -207,6 +219,31 @@ def test_a_step_of_the_intercepts_is_that_of_the_equations(target):
             assert reached == pytest.approx(expected, rel=1e-6)
 
 
+@pytest.mark.parametrize("early_stopping", [False, True])
+@pytest.mark.parametrize("weighting", ["equal", Recency(2), GroupDRO(0.5)])
+def test_factors_of_eras_are_no_information_on_their_levels(weighting, early_stopping):
+    """The variance of a value is that by the rows' own weights, held out or not."""
+    rng = np.random.default_rng(0)
+    eras = np.repeat(np.arange(10), [3, 100] * 5)
+    y = rng.normal(size=10)[eras] + 2 * rng.normal(size=eras.size)
+    weights, X = rng.uniform(0.5, 2.0, y.size), np.zeros((y.size, 1))
+    params = {"early_stopping": early_stopping, "validation_fraction": 2}
+    plain = Regressor(era_effects="intercept", max_iter=3, **params)
+    weighed = clone(plain).set_params(era_weighting=weighting)
+    means, variances = [], []
+    for model in (plain, weighed):
+        model.fit(X, y, weights, eras=eras)
+        means.append(model._era_series[0, :, 0] + model._baseline_prediction.item())
+        means[-1] -= model._era_forecast
+        variances.append(model._era_series[1, :, 0])
+    totals = np.bincount(eras, weights)
+    expected = np.bincount(eras, weights * y) / totals
+    s2 = weights**2 @ (y - expected[eras]) ** 2 / (y.size - 10) / weights.mean()
+    assert means == pytest.approx(np.tile(expected, (2, 1)))
+    assert variances[1] == pytest.approx(variances[0])
+    assert variances[0] == pytest.approx(s2 / totals, rel=early_stopping and 0.3)
+
+
 @pytest.mark.parametrize(("forecast", "n_eras", "weights"), [
     ("last", 1, [0, 0, 0, 1]), ("last", 2, [0, 0, 1 / 2, 1 / 2]),
     ("last", 9, [1 / 4] * 4), ("mean", 3, [1 / 4] * 4),
@@ -248,9 +285,10 @@ def test_intercepts_do_not_fit_noise(n_rows):
     y = rng.random(1200) < 0.05
     model = Classifier(era_effects="intercept", max_iter=60).fit(X, y, eras=eras)
     assert np.std(list(model.era_intercepts_.values())) < 0.3
-    model = Regressor(era_effects="intercept", max_iter=30)
-    model.fit(X, X[:, 0] + rng.normal(size=1200), eras=eras)
-    assert np.std(model.predict(X)) > 0.5
+    for loss in ("squared_error", "absolute_error"):
+        model = Regressor(loss, era_effects="intercept", max_iter=30)
+        model.fit(X, X[:, 0] + rng.normal(size=1200), eras=eras)
+        assert np.std(model.predict(X)) > 0.5
 
 
 def test_eras_of_a_single_class_end():

@@ -211,6 +211,24 @@ def test_an_interrupted_fit_keeps_whole_iterations(is_warm, way, fail_at):
     assert_same_fit(fit(model, X, y, eras), whole, X)
 
 
+@pytest.mark.parametrize("n_whole", [0, 2])
+@pytest.mark.parametrize("names", [*itertools.permutations(["week", "day", None], 2)])
+def test_an_interrupted_fit_names_the_column_of_eras_of_its_trees(
+    names, n_whole, fail_at
+):
+    X, y, eras = make_frame()
+    frames = [X if name is None else X.assign(**{name: eras}) for name in names]
+    given = [eras if name is None else name for name in names]
+    model = fit(ours(max_iter=3), frames[0], y, given[0])
+    fail_at(n_whole + 1, KeyboardInterrupt())
+    with pytest.raises(KeyboardInterrupt):
+        fit(model, frames[1], y, given[1])
+    assert len(model._predictors) == (n_whole or 3)
+    assert vars(model).get("_era_column") == names[n_whole > 0]
+    assert model.predict(frames[n_whole > 0]).shape == y.shape
+    assert set(vars(model)) - {"_era_column"} == set(vars(ours(max_iter=1).fit(X, y)))
+
+
 @pytest.mark.parametrize("is_warm", [False, True])
 def test_a_fit_that_is_interrupted_early_leaves_the_model_as_it_was(is_warm, fail_at):
     X, y, _, eras = make_data("multiclass")

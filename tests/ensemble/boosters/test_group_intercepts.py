@@ -200,6 +200,18 @@ def test_updates_take_in_weeks_of_known_and_new_groups():
     assert n_old < len(times)
 
 
+def test_noise_of_new_groups_is_pooled_with_that_of_the_fit():
+    old = week < 10
+    model = regressor(max_iter=40).fit(X[old], y[old], eras=ERAS[old])
+    before, rows = model._group_noise.copy(), np.flatnonzero(~old)[:2]
+    assert before[1] == old.sum() - N_SHOPS
+    eras = ERAS.iloc[rows].assign(shop="new")
+    model._update_intercepts(X[rows], [3.0, 3.0 + X[rows[1], 0] - X[rows[0], 0]], eras)
+    assert model._group_noise[1] == 11
+    assert model._group_series[1, -1] * 2 == pytest.approx(model._group_noise[0])
+    assert 0.9 < model._group_noise[0] / before[0] < 1.1
+
+
 def test_groups_far_from_the_others_that_open_in_held_out_weeks():
     """They need several steps of a loss that is not quadratic."""
     is_far = shop == 0

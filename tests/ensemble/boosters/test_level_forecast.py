@@ -1,5 +1,6 @@
 """Levels of eras, against dense covariance matrices and simulated shops."""
 
+import pickle
 import re
 from decimal import Decimal
 
@@ -7,6 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from numpy.linalg import inv, slogdet
+from sklearn.base import clone
 
 from helpers.data import make_data, make_drift
 from helpers.estimators import ours
@@ -20,6 +22,7 @@ from sklearn_era.ensemble import HistGradientBoostingRegressor as Regressor
 from sklearn_era.ensemble._boosters import level_forecast as levels
 from sklearn_era.ensemble._boosters.era_effects import _groups_of, constant_columns
 from sklearn_era.ensemble._boosters.level_forecast import Level, Series
+from sklearn_era.model_files import load_model, save_model
 
 AUTO = Intercepts(forecast="auto")
 
@@ -119,6 +122,26 @@ def test_what_lasts_is_carried_on_and_nothing_else():
     assert n_carried["short"] == n_carried["alone"] == 0
 
 
+@pytest.mark.parametrize("seed", [1, 2, 3, 4, 9, 11])
+def test_independent_steps_are_shocks(seed):
+    """Where they tie, rounding chose, and the level could follow every shock."""
+    rng, places = np.random.default_rng(seed), np.arange(24.0)
+    values = 0.3 * places + rng.normal(size=24)
+    series = Series(values, rng.uniform(0.01, 0.05, 24), np.arange(24) % 2)
+    pair = [Level(0.0, 0.9, 0.02, 0.1), Level(0.0, 0.02, 0.9, 0.1)]
+    ties = [conditional(series, level, np.arange(24))[2] for level in pair]
+    assert ties[0] == pytest.approx(ties[1])
+    level = levels.fit_level(series)
+    assert level.phi == 0
+    assert level.q < 0.01
+    assert 0.3 < level.tau2 < 2
+    for _ in range(5):
+        rounded = values * (1 + rng.choice([-1, 0, 1], 24) * np.finfo(float).eps)
+        assert levels.fit_level(series._replace(values=rounded)) == pytest.approx(level)
+    reached = levels.Equations(series).estimate(level).levels
+    assert np.abs(np.diff(reached, 2)).max() < 0.05, "a line"
+
+
 def test_an_era_alone_in_its_columns_is_no_evidence():
     """Whatever its value, the level and the constant are those without it."""
     series, found = make_series(40, 2, 0), []
@@ -145,6 +168,28 @@ def test_columns_that_are_constant_within_eras():
     assert columns.size == patterns.size == 0
 
 
+@pytest.mark.parametrize("is_held_out", [False, True])
+@pytest.mark.parametrize(("n_rows", "varies"), [(1, False), (2, False), (2, True)])
+def test_columns_stay_constant_unless_later_rows_contradict(
+    n_rows, varies, is_held_out
+):
+    """A holiday's constant is its own, even if the last era has a single row."""
+    rng, days = np.random.default_rng(0), np.arange(61)
+    eras, is_holiday = np.repeat(days, [20] * 60 + [n_rows]), days % 6 == 5
+    level = np.cumsum(rng.normal(size=61) / 3) + 4 * is_holiday
+    X = np.column_stack([rng.normal(size=eras.size), is_holiday[eras]])
+    y, old = X[:, 0] + level[eras] + rng.normal(size=eras.size) / 3, eras < 60
+    X[-1, 1] = varies
+    model = Regressor(max_iter=20, era_effects=AUTO, early_stopping=is_held_out)
+    if is_held_out:
+        model.set_params(validation_fraction=1).fit(X, y, eras=eras)
+    else:
+        model.fit(X[old], y[old], eras=eras[old])
+        model._update_intercepts(X[~old], y[~old], eras[~old])
+    assert model._era_columns.tolist() == [1] * (not varies)
+    assert model._era_patterns.shape == (61, not varies)
+
+
 @pytest.mark.parametrize("n_values", [4, 30, 60, 250])
 def test_columns_of_many_values_have_wider_bins(n_values, monkeypatch):
     """So that a fit takes seconds; holidays keep their own constants."""
@@ -165,6 +210,21 @@ def test_columns_of_many_values_have_wider_bins(n_values, monkeypatch):
     assert len(pairs) == groups.max() + 1
     spread = [np.ptp(temperatures[groups == group]) for group in range(groups.max())]
     assert max(spread) <= (n_values > 40) * 8
+
+
+def test_groups_of_single_eras_cost_nothing(monkeypatch):
+    """They are no evidence, and would make the covariance as large as the eras."""
+    groups = np.where(np.arange(300) % 5, np.arange(300) + 2, np.arange(300) % 2)
+    series, shapes, outer = make_series(300, 1), set(), np.outer
+    monkeypatch.setattr(np, "outer", lambda a, b: (shapes.add(b.shape), outer(a, b))[1])
+    columns = [each[:, None] for each in series[:2]]
+    found = levels.follow_levels(*columns, groups, None)
+    assert shapes == {(4,)}
+    alone = groups > 1
+    series.variances[alone], groups[alone] = np.nan, 0
+    expected = levels.follow_levels(*columns, groups, None)
+    for one, other in zip(found, expected, strict=True):
+        assert np.array_equal(one, other)
 
 
 MONTHS = np.arange("2020-01", "2021-01", dtype="M8[M]")
@@ -390,6 +450,89 @@ def test_intercepts_of_later_eras_are_estimated_with_the_trees_kept(kind, effect
         assert reached == pytest.approx(own, abs=0.1)
     assert np.mean(reached) > before[19] - 0.2
     assert model._era_forecast.item() > 0.8 * before[19]
+
+
+@pytest.mark.parametrize("effects", [*EFFECTS, Intercepts("auto", horizon=3)])
+@pytest.mark.parametrize("changed", [None, Intercepts("mean", 9, horizon=9), "nested"])
+def test_parameters_that_are_set_after_a_fit_change_no_forecast(effects, changed):
+    X, y, eras = make_drift(12, 30, 0.3, 0.2)
+    eras = eras**2  # of steps that tell no horizon
+    old, asked = eras < 100, np.arange(20) * 11
+    model = Regressor(max_iter=5, era_effects=clone(effects), early_stopping=False)
+    model.fit(X[old], y[old], eras=eras[old])
+    other = pickle.loads(pickle.dumps(model))
+    if changed == "nested":
+        other.set_params(era_effects__horizon=9, era_effects__n_eras=9)
+    else:
+        other.set_params(era_effects=changed)
+    for _ in range(2):
+        expected = model.predict(X[:20], eras=asked)
+        assert np.array_equal(other.predict(X[:20], eras=asked), expected)
+        for each in (model, other):
+            each._update_intercepts(X[~old], y[~old], eras[~old])
+
+
+def noise_by_hand(loss, y, weights, eras):
+    """s2 of a row of the mean weight about the values of eras, and its freedom."""
+    labels, codes = np.unique(eras, return_inverse=True)
+    mean, freedom = weights.mean(), y.size - labels.size
+    if loss == "absolute_error":
+        rest = y - np.array([np.median(y[eras == j]) for j in labels])[codes]
+        return np.mean(np.abs(rest)) ** 2, freedom
+    totals = np.bincount(codes, weights)
+    means = np.bincount(codes, weights * y) / totals
+    squares = weights**2 @ (y - means[codes]) ** 2
+    return squares / mean**2 / max(freedom, 1), freedom
+
+
+@on_grid("loss sizes unit is_old", ["squared_error", "absolute_error"],
+         [[1], [2], [5, 1], [40, 30]], [1, 8], [False, True], every=3)  # fmt: skip
+def test_noise_of_later_eras_is_pooled_with_that_of_the_fit(
+    loss, sizes, unit, is_old, tmp_path
+):
+    """In any unit of weights, with 10 degrees of freedom at most."""
+    rng, params = np.random.default_rng(0), {"max_iter": 1, "early_stopping": False}
+    eras = np.repeat(np.arange(20 + len(sizes)), [15] * 20 + sizes)
+    y = rng.normal(size=eras.max() + 1)[eras] + 2 * rng.normal(size=eras.size)
+    weights = rng.uniform(0.5, 2, y.size) ** (loss == "squared_error")
+    X, old = np.zeros((y.size, 1)), eras < 20
+    model = Regressor(loss, era_effects=EFFECTS[0], **params)
+    model.fit(X[old], y[old], weights[old], eras=eras[old])
+    save_model(model, tmp_path / "m.era")
+    model, _ = load_model(tmp_path / "m.era")
+    if is_old:  # a file or pickle of before
+        del model._era_noise
+    before = noise_by_hand(loss, y[old], weights[old], eras[old])
+    own = noise_by_hand(loss, y[~old], weights[~old], eras[~old])
+    model._update_intercepts(X[~old], y[~old], eras[~old], unit * weights[~old])
+    most = 0 if is_old else min(10, before[1])
+    s2 = np.inf  # a single row does not tell it
+    if own[1]:
+        s2 = (most * before[0] + own[0] * own[1]) / (most + own[1])
+    s2 *= weights[~old].mean()
+    expected = s2 / np.bincount(eras, weights)[20:]
+    assert model._era_series[1, 20:, 0] == pytest.approx(expected)
+
+
+def test_two_rows_that_agree_by_chance_are_not_believed():
+    """Simulated levels, of which the truth is known."""
+    errors = {"pooled": [], "own": []}
+    for seed in range(12):
+        rng = np.random.default_rng(seed)
+        eras = np.repeat(np.arange(31), [20] * 30 + [2])
+        level = np.cumsum(rng.normal(size=31)) * 0.3
+        y, X = level[eras] + 2 * rng.normal(size=eras.size), np.zeros((eras.size, 1))
+        y[-2:] = y[-2:].mean() + 0.01 * rng.normal(size=2)
+        old = eras < 30
+        for name, of_name in errors.items():
+            model = Regressor(max_iter=2, era_effects=AUTO, early_stopping=False)
+            model.fit(X[old], y[old], eras=eras[old])
+            if name == "own":
+                del model._era_noise
+            model._update_intercepts(X[~old], y[~old], eras[~old])
+            of_name.append(model.predict(X[:1], eras=[30]).item() - level[30])
+    pooled, own = (np.mean(np.square(x)) for x in errors.values())
+    assert pooled < 0.5 * own
 
 
 def test_a_far_level_of_a_later_era_is_reached():
