@@ -127,9 +127,7 @@ def fit_arguments(
 
 @contextmanager
 def quiet_folds(n_jobs: int | None) -> Iterator[list[Any]]:
-    """Hide warnings on folds in the block; yield a list, to which the names of columns
-    without a value are added.
-    """
+    """Hide warnings on folds; the list gets names of columns without a value."""
     with no_value_noted() as empty:
         for message in _IGNORED:
             warnings.filterwarnings("ignore", message=message)
