@@ -193,7 +193,9 @@ def _readings_of_text(texts: list[str], n_known: int) -> dict[str, list[Any]]:
         times += [_time_in(text) for text in texts[n_known:]]
         is_time = [time is not None for time in times]
         _need_all(is_time, texts, n_known, "none of the dates that")
-        return {"dates": _places_of_dates(times, n_known)}
+        # Where clocks change, so does the offset from UTC that text has.
+        clocks = [time.replace(tzinfo=None) for time in times]
+        return {"dates": _places_of_dates(times, n_known, clocks)}
     if not _DATE_SHAPE.fullmatch(shape):
         return {}
     forms = {name: form for name, form in _FORMS.items() if form[0] in shape} or _FORMS
@@ -269,15 +271,19 @@ def _dates_of(numbers: list[Any], form: Any) -> list[datetime.date]:
     return []
 
 
-def _places_of_dates(dates: list[Any], n_known: int) -> list[Any]:
+def _places_of_dates(
+    dates: list[Any], n_known: int, clocks: list[Any] | None = None
+) -> list[Any]:
     """Return dates as a list of series of numbers, the last one a series of instants.
     Series of months and of working days come before, unless the clocks of the first
     `n_known` dates are evenly spaced. Working days are counted on the weekdays that
     known dates have, and only if two known dates in a row are adjacent working days.
+    The `clocks` are dates without a zone; None stands for those of the first date.
     """
-    walls = instants = [key_of(date) for date in dates]
-    if (zone := getattr(dates[0], "tzinfo", None)) is not None:
-        walls = [key_of(date.astimezone(zone).replace(tzinfo=None)) for date in dates]
+    instants, zone = [key_of(date) for date in dates], getattr(dates[0], "tzinfo", None)
+    if clocks is None and zone is not None:
+        clocks = [date.astimezone(zone).replace(tzinfo=None) for date in dates]
+    walls = [key_of(date) for date in clocks or dates]
     # Every 6 hours by the clock are no even instants where clocks change.
     spaced: list[Any] = [instants, walls, instants]
     if len({b - a for a, b in pairwise(walls[:n_known])}) < 2:
