@@ -78,7 +78,8 @@ def merged_categories(parts: Sequence[Labels]) -> Labels:
     try:
         sorter.prepare()
     except CycleError as error:
-        cycle = " before ".join(map(repr, error.args[1]))
+        labels = [*chain.from_iterable(map(as_objects, parts))]
+        cycle = " before ".join(repr(labels[places[key]]) for key in error.args[1])
         raise ValueError(
             f"The parts of eras contradict each other in the order of categories: "
             f"{cycle}. Pass all with the same ordered categories."
