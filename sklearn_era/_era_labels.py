@@ -60,7 +60,9 @@ def categories_of(eras: Any) -> Labels | None:
     if hasattr(dtype, "categories"):
         return np.asarray(dtype.categories)
     chunks = getattr(eras, "chunks", [eras]) or [eras.combine_chunks()]
-    return merged_categories([np.asarray(chunk.dictionary) for chunk in chunks])
+    parts = [chunk.dictionary for chunk in chunks]
+    parts = [*parts[:1], *(b for a, b in pairwise(parts) if not a.equals(b))]
+    return merged_categories([*map(np.asarray, parts)])
 
 
 def merged_categories(parts: Sequence[Labels]) -> Labels:
