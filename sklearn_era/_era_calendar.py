@@ -193,7 +193,8 @@ def _readings_of_text(texts: list[str], n_known: int) -> dict[str, list[Any]]:
         times += [_time_in(text) for text in texts[n_known:]]
         is_time = [time is not None for time in times]
         _need_all(is_time, texts, n_known, "none of the dates that")
-        return {"dates": _places_of_dates(times, n_known)}
+        # Where clocks change, so does the offset from UTC that text has.
+        return {"dates": _places_of_dates(times, n_known, has_offsets=True)}
     if not _DATE_SHAPE.fullmatch(shape):
         return {}
     forms = {name: form for name, form in _FORMS.items() if form[0] in shape} or _FORMS
@@ -269,15 +270,19 @@ def _dates_of(numbers: list[Any], form: Any) -> list[datetime.date]:
     return []
 
 
-def _places_of_dates(dates: list[Any], n_known: int) -> list[Any]:
+def _places_of_dates(
+    dates: list[Any], n_known: int, has_offsets: bool = False
+) -> list[Any]:
     """Return dates as a list of series of numbers, the last one a series of instants.
     Series of months and of working days come before, unless the clocks of the first
     `n_known` dates are evenly spaced. Working days are counted on the weekdays that
     known dates have, and only if two known dates in a row are adjacent working days.
+    The clock of a date is that of the first date's zone, or its own if `has_offsets`.
     """
     walls = instants = [key_of(date) for date in dates]
     if (zone := getattr(dates[0], "tzinfo", None)) is not None:
-        walls = [key_of(date.astimezone(zone).replace(tzinfo=None)) for date in dates]
+        local = dates if has_offsets else [date.astimezone(zone) for date in dates]
+        walls = [key_of(date.replace(tzinfo=None)) for date in local]
     # Every 6 hours by the clock are no even instants where clocks change.
     spaced: list[Any] = [instants, walls, instants]
     if len({b - a for a, b in pairwise(walls[:n_known])}) < 2:

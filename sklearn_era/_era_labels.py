@@ -60,7 +60,9 @@ def categories_of(eras: Any) -> Labels | None:
     if hasattr(dtype, "categories"):
         return np.asarray(dtype.categories)
     chunks = getattr(eras, "chunks", [eras]) or [eras.combine_chunks()]
-    return merged_categories([np.asarray(chunk.dictionary) for chunk in chunks])
+    parts = [chunk.dictionary for chunk in chunks]
+    parts = [*parts[:1], *(b for a, b in pairwise(parts) if not a.equals(b))]
+    return merged_categories([*map(np.asarray, parts)])
 
 
 def merged_categories(parts: Sequence[Labels]) -> Labels:
@@ -78,7 +80,8 @@ def merged_categories(parts: Sequence[Labels]) -> Labels:
     try:
         sorter.prepare()
     except CycleError as error:
-        cycle = " before ".join(map(repr, error.args[1]))
+        labels = [*chain.from_iterable(map(as_objects, parts))]
+        cycle = " before ".join(repr(labels[places[key]]) for key in error.args[1])
         raise ValueError(
             f"The parts of eras contradict each other in the order of categories: "
             f"{cycle}. Pass all with the same ordered categories."

@@ -292,6 +292,6 @@ def check_scale(
 
 def rounded(values: NDArray[Any]) -> NDArray[Any]:
     """Return integers and booleans as they are, and floats as doubles with six
-    decimals, which are the same for every type of floats.
+    decimals, in which float32 and float64 agree.
     """
     return values if values.dtype.kind in "biu" else values.astype(float).round(6)

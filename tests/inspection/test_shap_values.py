@@ -244,7 +244,8 @@ def test_averages_after_a_link_add_up(kind, background):
         y = rng.poisson(np.exp(z / 2)) + 0.0
         y[:2] = [0, 999]
         model = AutoEraRegressor(Regressor("poisson", max_iter=5))
-        members = [Regressor("poisson", max_iter=2), LinearRegressor("poisson")]
+        members = [Regressor("poisson", max_iter=2), EraForestRegressor(9)]
+        members += [LinearRegressor("poisson")]
     else:
         y = np.digitize(z, [0.0] if kind == "two" else [-0.5, 0.5])
         model = AutoEraClassifier(Classifier(max_iter=5))

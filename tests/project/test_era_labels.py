@@ -18,7 +18,7 @@ from helpers.cli import run as run_command
 from helpers.era_labels import AHEAD, KINDS, NAMES, OTHERS, REFUSED, RIGHT, N
 from helpers.grids import on_grid
 from sklearn_era import calibration, ensemble, inspection, preprocessing
-from sklearn_era._era_labels import join
+from sklearn_era._era_labels import join, merged_categories
 from sklearn_era._eras import encode_eras, read_eras
 from sklearn_era._tables.parquet import ParquetColumns
 from sklearn_era.auto import AutoEraRegressor
@@ -294,6 +294,12 @@ def test_parts_agree_in_the_order_of_categories(place, orders, folder):
                 place(some, folder)
         else:
             assert place(some, folder).tolist() == [*expected]
+
+
+def test_parts_that_contradict_are_told_by_their_labels():
+    days = np.array(["2024-05-01", "2024-05-02"], "M8[D]")
+    with pytest.raises(ValueError, match=r"'2024-05-01'\) before .*'2024-05-02'\)"):
+        merged_categories([days, days[::-1]])
 
 
 def test_categories_that_no_part_compares_come_part_by_part(folder):

@@ -231,6 +231,8 @@ MONTHS = np.arange("2020-01", "2021-01", dtype="M8[M]")
 WEEKS = np.arange("2023-12-04", "2024-06-01", 7, dtype="M8[D]")
 TRADED = pd.bdate_range("2023-12-18", periods=20).to_numpy()
 HOURS = pd.date_range("2024-05-01", periods=72, freq="h")
+IN_SPRING = pd.bdate_range("2024-03-18", periods=20, tz="Europe/Berlin")
+IN_SPRING = np.array([day.isoformat() for day in IN_SPRING])  # the offset changes
 
 
 @pytest.mark.parametrize(("known", "labels", "expected"), [
@@ -267,6 +269,7 @@ HOURS = pd.date_range("2024-05-01", periods=72, freq="h")
     (pd.Index(MONTHS).strftime("%Y-%m-%d %H:%M:%S"), ["2024-01-01 00:00:00"], [37]),
     (["2024-03-30T00:00+01:00", "2024-03-31T00:00+01:00", "2024-04-01T00:00+02:00"],
      ["2024-04-04T00:00+02:00"], [3]),
+    (IN_SPRING[:10], IN_SPRING[[10, 13, 19]], [1, 4, 10]),
 ])  # fmt: skip
 def test_horizons(known, labels, expected):
     assert horizons(np.asarray(known), np.asarray(labels)).tolist() == expected
@@ -308,8 +311,9 @@ def test_steps_of_hours_where_clocks_change(hours, start, at):
     local = pd.date_range(start, periods=60, freq=f"{hours}h")
     for times in (local.tz_localize("Europe/Berlin"), local.tz_localize("UTC")):
         labels = pd.Series(times.tz_convert("Europe/Berlin"))
-        found = horizons(np.array(labels[at]), np.array(labels[[40, 43, 47]]))
-        assert found.tolist() == [1, 4, 8]
+        for some in (labels, labels.map(pd.Timestamp.isoformat)):
+            found = horizons(np.array(some[at]), np.array(some[[40, 43, 47]]))
+            assert found.tolist() == [1, 4, 8]
 
 
 @pytest.mark.parametrize(("calendars", "expected"), [
