@@ -1,4 +1,4 @@
-"""Check the arguments of ``fit``: eras, and names that other packages use."""
+"""Check the arguments of ``fit``: eras, and arguments named as in other packages."""
 
 from collections.abc import (
     Callable,

@@ -23,9 +23,9 @@ def check_y(y: ArrayLike, estimator: BaseEstimator) -> Any:
 
 
 def check_values(y: Any, *, are_numbers: bool, name: str = "y") -> None:
-    """Raise ValueError if the target has masked values, if labels of classes or values
-    of dtype object are missing, or, if `are_numbers`, if it holds dates or text. NaN in
-    a target of floats is left to scikit-learn's own check.
+    """Raise ValueError if the target has masked or missing values or, if `are_numbers`,
+    values that are no numbers, such as dates or text. NaN in a NumPy array of floats is
+    left to scikit-learn's own check.
     """
     check_mask(y, name)
     dtype = getattr(y, "dtype", None)

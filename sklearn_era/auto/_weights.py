@@ -92,7 +92,7 @@ class LeftOut(NamedTuple):
 
 
 class Weighted(NamedTuple):
-    """Members with their stages, weights and predictions in eras left out."""
+    """Members' stages and weights, and their predictions at these stages."""
 
     stages: dict[str, int]
     weights: dict[str, float]

@@ -81,15 +81,15 @@ class OutOfEra(PredictsByEra, MetaEstimatorMixin, BaseEstimator):
     def fit(
         self, X: Any, y: Any = None, *, eras: Any = None, sample_weight: Any = None
     ) -> Self:
-        """Fit a model in each fold of eras and to all rows; learn from eras left out.
+        """Fit a model in each fold, and one to all rows; learn from the eras left out.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
             The rows.
         y, eras : array-like of shape (n_samples,)
-            Targets and eras of the rows. `eras` may name a column of X; times and
-            groups are two names, a frame of two columns, or a tuple of two arrays.
+            Targets and eras of the rows. `eras` may name a column of X. For times and
+            groups, pass two names, a frame of two columns, or a tuple of two arrays.
         sample_weight : array-like of shape (n_samples,), default=None
             Weights of rows, in the fits of models and within each era. Rows are in no
             fold if all rows of their era, or of their group, have weight 0.

@@ -54,7 +54,7 @@ class SplitKeys(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class ListedSplits:
-    """The splits of a node from which a criterion chooses one.
+    """The candidate splits of a node; a criterion chooses one of them.
 
     These splits meet `min_samples_leaf`, the constraints, `min_era_coverage` and
     `min_gain_share`. Eras are those of training, in their order; an era without rows in
@@ -69,16 +69,16 @@ class ListedSplits:
     pooled_gains : ndarray of shape (n_splits,)
         Gains over the rows of all eras.
     era_labels : ndarray of shape (n_eras,)
-        The labels as passed to ``fit``, such as dates, sorted. The order of text has a
-        meaning only if eras are ordered (see `era_order`).
+        The labels as passed to ``fit``, such as dates, sorted. Labels of text are in
+        order of time only if eras are ordered (see `era_order`).
     sum_hessians, gradient_variance : float
         The node's sum of hessians, and the variance of the gradients (per unit of
-        hessian) at the root of the tree: divided by both, a pooled gain is a pure
-        number, as with ``normalize=True`` of other criteria.
+        hessian) at the root of the tree. A pooled gain divided by both has no unit, as
+        with ``normalize=True`` of other criteria.
     l2_regularization : float
         The estimator's parameter.
     min_samples_per_era : ndarray of shape (n_eras,)
-        Minimum number of rows on each side with which a split covers an era.
+        Rows of an era that a split needs on each side to cover the era.
     era_sizes : ndarray of shape (n_eras,)
         Rows of each era in the tree's training set.
     gains, effects, covered : ndarray of shape (n_splits, n_eras)
@@ -152,12 +152,13 @@ class ListedSplits:
 class CustomCriterion(EraCriterion):
     """The base of criteria that users define, in NumPy.
 
-    A subclass defines :meth:`keys`, which is called once for each node that may be
-    split. Coverage, constraints, missing values, categories, ties and forests work as
-    for the other criteria. A :class:`Blend` may have one CustomCriterion, and takes its
-    keys as they are, whatever `normalize`. The parameters are those of ``__init__``,
-    which stores them, as in scikit-learn; a dataclass needs ``eq=False, repr=False``.
-    Models are saved by pickle, which has to import the class.
+    A subclass defines :meth:`keys`, which returns a number for each split of a node;
+    the largest wins. It is called once for each node that may be split. Coverage,
+    constraints, missing values, categories, ties and forests work as for the other
+    criteria. A :class:`Blend` may have one CustomCriterion, and takes its keys as they
+    are, whatever `normalize`. As in scikit-learn, ``__init__`` takes the parameters and
+    stores them; a dataclass needs ``eq=False, repr=False``. Models are saved by pickle,
+    which has to import the class.
 
     Parameters
     ----------

@@ -279,8 +279,8 @@ class Cluster:
     @contextmanager
     def only_fit(self) -> Iterator[None]:
         """Hold the cluster's lock in the ``with`` block, as two fits at the same time
-        would each wait for workers that the other one occupies. Raise DaskFitError in
-        a callback of another fit.
+        would each wait for workers that the other one occupies. Raise DaskFitError if
+        a callback of another fit calls it.
         """
         if getattr(_thread, "is_fitting", False):
             raise DaskFitError("A fit cannot begin in a callback of another.")

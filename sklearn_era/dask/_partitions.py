@@ -167,7 +167,7 @@ def summarize(part: Part, has_classes: bool) -> PartSummary:
 
 
 def categories_of(part: Part, is_categorical: Flags) -> list[Any]:
-    """Return for each categorical column how many rows have each category, or none."""
+    """Return each categorical column's numbers of rows by category, also by NaN."""
     X: Any = part.X if hasattr(part.X, "iloc") else pd.DataFrame(part.X)
     given = [X.iloc[:, i] for i in np.flatnonzero(is_categorical)]
     return [column.astype(object).value_counts(dropna=False) for column in given]

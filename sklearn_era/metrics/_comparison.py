@@ -130,7 +130,7 @@ class EraComparison:
 
 
 def _are_known(errors: Array) -> bool:
-    """Return whether at least two eras have a known error; with fewer, none is used."""
+    """Return whether two eras have a known error; otherwise, no errors are used."""
     return bool(np.isfinite(errors).sum() > 1)
 
 

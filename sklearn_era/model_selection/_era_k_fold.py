@@ -1,4 +1,4 @@
-"""Make folds of the rows of each era."""
+"""Split the rows of each era into folds."""
 
 from __future__ import annotations
 

@@ -137,8 +137,8 @@ class ScorerByEra:
 
 
 def _is_known(scorer: Any) -> bool:
-    """Return whether a scorer's metric is of scikit-learn or of this package. Such a
-    metric is known to fail in eras without a score, such as eras of one class.
+    """Return whether a scorer's metric is of scikit-learn or of this package: an error
+    of such a metric means that an era has no score, as with one class only.
     """
     metric = getattr(scorer, "_score_func", scorer)
     while isinstance(metric, partial):

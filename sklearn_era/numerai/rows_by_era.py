@@ -23,7 +23,7 @@ _MOST_TARGETS = 7  # distinct values of Numerai's targets
 
 
 class RowsByEra:
-    """A metric's arguments, by era; `x` is the first argument, converted to floats."""
+    """The arguments of a metric, to be read by era; `x` is the first one as floats."""
 
     def __init__(self, eras: Eras, **arguments: Any) -> None:
         check_consistent_length(*arguments.values())

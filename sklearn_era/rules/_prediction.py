@@ -234,7 +234,7 @@ def _share(covered: Any, total: Any) -> Any:
 
 
 def rates_frame(table: Bunch) -> Any:
-    """Return the table as a data frame, with one column of rates for each era."""
+    """Return the table as a data frame, with both rates in columns for each era."""
     pandas = import_optional("pandas", extra="cli")
     names = ("text", "class_label", "coefficient", "coverage", "tpr", "fpr")
     columns = {name: table[name] for name in names}

@@ -47,9 +47,9 @@ class MovingEraWeights:
         self, estimator: BaseEstimator, y: Array, raw: Array, base: Array,
         sample_weight: Array,
     ) -> None:  # fmt: skip
-        """Update the weights of eras in the estimator, and set `sample_weight` in place
-        to those of rows, `base`, times those of eras. Raise ValueError if a step is too
-        large for a number.
+        """Move the weights of eras by one step, and append them to the estimator's.
+        Overwrite `sample_weight` by `base`, the weights of rows, times the new weight
+        of each row's era. Raise ValueError if a step overflows.
         """
         losses, has_weight = self._mean_losses(estimator._loss, y, raw, base)
         with np.errstate(over="ignore", invalid="ignore"):

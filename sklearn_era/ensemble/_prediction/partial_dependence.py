@@ -10,10 +10,10 @@ from .packed_trees import check_trees
 
 
 class PartialDependenceMixin(gradient_boosting.BaseHistGradientBoosting):
-    """Make `partial_dependence` vary the requested columns. scikit-learn 1.9.1 takes
-    the position of a column in X for the number of a feature in the trees, which number
-    categorical columns first. Since scikit-learn passes positions, but not X, the
-    recursion needs columns with the same positions as in the fit.
+    """Make `partial_dependence` vary the requested columns. Trees number features with
+    categorical columns first, but scikit-learn 1.9.1 uses a column's position in X as
+    its number; translate the position. The columns of X must have the same positions as
+    in the fit, as positions alone are passed.
     """
 
     def _compute_partial_dependence_recursion(
