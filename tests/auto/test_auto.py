@@ -911,7 +911,7 @@ def test_text_is_categories_and_beside_them_what_earlier_eras_tell(library, tmp_
     clone(PLAIN).set_params(split_criterion="directional"),
     EraForestRegressor(5, random_state=0),
     EraTargetRegressor(PLAIN), HistGradientBoostingRegressor(max_iter=5),
-    EraSearchCV(PLAIN, {}, rule="best"),
+    EraSearchCV(EraTargetRegressor(PLAIN), {}, rule="best"),
 ])  # fmt: skip
 def test_text_is_categories_to_models_that_find_them_by_dtype(model):
     frame, y, eras = make_shops()
