@@ -125,7 +125,7 @@ def _reads_dtypes(model: BaseEstimator) -> bool:
     finds categories by dtypes, as boosters and forests do.
     """
     inner = getattr(model, "regressor", getattr(model, "estimator", None))
-    reads = isinstance(getattr(model, "categorical_features", None), str)
+    reads = str(getattr(model, "categorical_features", None)) == "from_dtype"
     return reads or (inner is not None and _reads_dtypes(inner))
 
 

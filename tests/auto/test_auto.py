@@ -925,6 +925,26 @@ def test_text_is_categories_to_models_that_find_them_by_dtype(model):
     np.testing.assert_allclose(*of_both)
 
 
+class OfText(Ridge):
+    """A model that needs text, and names the column in its own way."""
+
+    def __init__(self, categorical_features="shop"):
+        super().__init__()
+        self.categorical_features = categorical_features
+
+    def fit(self, X, y):
+        return super().fit((X[["shop"]] + "").isna(), y)
+
+    def predict(self, X):
+        return super().predict((X[["shop"]] + "").isna())
+
+
+def test_other_models_of_yours_get_text():
+    frame, y, eras = make_shops()
+    average = auto(["leaves_4", ("own", OfText())]).fit(frame, y, eras=eras)
+    assert "own" in average.cv_results_["member"]
+
+
 def test_columns_are_encoded_where_they_are_worth_it():
     frame, y, eras = make_shops()
     few = frame.assign(shop=frame["shop"].str[0])
