@@ -17,13 +17,18 @@ def column_of_feature(estimator: BaseEstimator) -> NDArray[np.intp]:
     return np.argsort(~is_categorical, kind="stable")
 
 
-def threshold_text(number: float, most_digits: int = 17) -> str:
-    """Return a threshold as text with all digits that it needs to be the same number,
-    up to `most_digits`: it is often a value of many rows, which must not change sides.
+def threshold_text(number: float, others: Iterable[float] | None = None) -> str:
+    """Return a threshold as text with all digits that it needs to be the same number:
+    it is often a value of many rows, which must not change sides. If `others` of its
+    column are given, return only the digits that tell it apart from them.
     """
-    digits = 6 if abs(number) < 1e6 else 15  # timestamps have no exponent
-    while float(text := f"{number:.{digits}g}") != number and digits < most_digits:
-        digits += 1
+    texts: set[str] | None = None
+    for digits in range(6 if abs(number) < 1e6 else 15, 18):  # timestamps: no exponent
+        text = f"{number:.{digits}g}"
+        if others is not None:
+            texts = {f"{x:.{digits}g}" for x in others if x != number}
+        if float(text) == number if texts is None else text not in texts:
+            break
     return text
 
 

@@ -121,11 +121,12 @@ def columns_of(
 
 
 def _reads_dtypes(model: BaseEstimator) -> bool:
-    """Return whether a model, or the one that is its `regressor` or `estimator`, finds
-    categories by dtypes, as boosters and forests do.
+    """Return whether a model, or one within that is a `regressor` or an `estimator`,
+    finds categories by dtypes, as boosters and forests do.
     """
-    inner = getattr(model, "regressor", getattr(model, "estimator", model))
-    return isinstance(getattr(inner, "categorical_features", None), str)
+    inner = getattr(model, "regressor", getattr(model, "estimator", None))
+    reads = str(getattr(model, "categorical_features", None)) == "from_dtype"
+    return reads or (inner is not None and _reads_dtypes(inner))
 
 
 def text_as_categories(X: Any) -> Any:

@@ -122,7 +122,9 @@ def _blocks_of_time(encoded: EncodedEras, n_blocks: int) -> NDArray[np.intp]:
     labels: Any = encoded.labels
     if n_blocks == 1:
         return np.zeros(encoded.codes.size, dtype=np.intp)
-    if not (found := readings_of(labels, labels[:0])):
+    is_text = kind_of(labels[0]) == "text" and categories_of(labels) is None
+    # Of text that is left, readings have a "-" in front for none, and mix the order up.
+    if is_text or not (found := readings_of(labels, labels[:0])):
         other = "" if kind_of(labels[0]) == "text" else ", or pass by='rows'"
         raise ValueError(
             f"times: by='time' needs numbers or dates, which can be subtracted; got "

@@ -34,7 +34,8 @@ def plot_tree(
     Rows that meet a split's condition go to the left. An era's arrow points to the side
     that predicts more in the era. The arrow's length is the square root of the era's
     gain per row, divided by the largest of the split. More than 30 eras are drawn as a
-    histogram. Thresholds are rounded to six digits; `export_text` has all.
+    histogram. Thresholds have six digits, or as many as tell those of a column apart;
+    `export_text` has all.
 
     Parameters
     ----------
@@ -66,7 +67,7 @@ def plot_tree(
     """
     if X is None or y is None or eras is None:
         raise ValueError("X, y and eras: plot_tree draws eras, and needs all three.")
-    nodes = describe_tree(estimator, X, y, eras, sample_weight, tree, max_depth, 6)
+    nodes = describe_tree(estimator, X, y, eras, sample_weight, tree, max_depth, False)
     places: dict[int, float] = {}  # by node
     n_columns = _place(nodes, 0, places, 0)
     texts = {i: _text(nodes[i]) for i in places}

@@ -34,11 +34,12 @@ class Node(NamedTuple):
 
 def describe_tree(
     estimator: BaseEstimator, X: Table, y: ArrayLike, eras: Eras | None,
-    weights: ArrayLike | None, tree: int, max_depth: float, most_digits: int = 17,
+    weights: ArrayLike | None, tree: int, max_depth: float, all_digits: bool = True,
 ) -> list[Node]:  # fmt: skip
     """Return a list of a tree's nodes in words, in the order of the tree. Splits deeper
-    than `max_depth` are cut off, and thresholds have `most_digits` (see
-    `threshold_text`). If X, y and eras are given, splits have the directions of eras.
+    than `max_depth` are cut off. Thresholds have all digits, or those that tell the
+    tree's thresholds of a feature apart. If X, y and eras are given, splits have the
+    directions of eras.
     """
     check_hist_gradient_boosting(estimator)
     trees = [tree for trees in estimator._predictors for tree in trees]
@@ -55,7 +56,7 @@ def describe_tree(
     names = feature_names(estimator)[column_of_feature(estimator)]
     # All values of a forest are divided by the number of trees.
     scale = estimator.n_iter_ if isinstance(estimator, ForestFitMixin) else 1
-    nodes = []
+    nodes, splits = [], trees[tree].nodes[trees[tree].nodes["is_leaf"] == 0]
     for i, node in enumerate(trees[tree].nodes):
         depth, value = int(node["depth"]), f"{node['value'] * scale:.6g}"
         if node["is_leaf"] or depth > max_depth:
@@ -63,7 +64,9 @@ def describe_tree(
             continue
         feature = node["feature_idx"]
         categories = left_categories(estimator, trees[tree], i)
-        sides = _sides(names[feature], node, categories, most_digits)
+        of_feature = splits["num_threshold"][splits["feature_idx"] == feature]
+        text = threshold_text(node["num_threshold"], None if all_digits else of_feature)
+        sides = _sides(names[feature], node, text, categories)
         children = int(node["left"]), int(node["right"])
         count, gain, more, effects = node["count"], node["gain"], (), None
         if table is not None:
@@ -80,7 +83,7 @@ def describe_tree(
 
 
 def _sides(
-    name: str, node: Any, categories: tuple[Any, ...] | None, most_digits: int
+    name: str, node: Any, threshold: str, categories: tuple[Any, ...] | None
 ) -> tuple[str, str]:
     """Return the conditions, as texts, of rows that a split sends left, and right."""
     missing, known = f"{name} is missing", f"{name} is not missing"
@@ -92,7 +95,6 @@ def _sides(
     elif np.isinf(node["num_threshold"]):
         return known, missing
     else:
-        threshold = threshold_text(node["num_threshold"], most_digits)
         left, right = f"{name} <= {threshold}", f"{name} > {threshold}"
     if node["missing_go_to_left"]:
         return f"{left} or missing", right

@@ -911,7 +911,7 @@ def test_text_is_categories_and_beside_them_what_earlier_eras_tell(library, tmp_
     clone(PLAIN).set_params(split_criterion="directional"),
     EraForestRegressor(5, random_state=0),
     EraTargetRegressor(PLAIN), HistGradientBoostingRegressor(max_iter=5),
-    EraSearchCV(PLAIN, {}, rule="best"),
+    EraSearchCV(EraTargetRegressor(PLAIN), {}, rule="best"),
 ])  # fmt: skip
 def test_text_is_categories_to_models_that_find_them_by_dtype(model):
     frame, y, eras = make_shops()
@@ -923,6 +923,26 @@ def test_text_is_categories_to_models_that_find_them_by_dtype(model):
         assert np.isfinite(average.predict(table)).all()
     assert "own" in average.cv_results_["member"]
     np.testing.assert_allclose(*of_both)
+
+
+class OfText(Ridge):
+    """A model that needs text, and names the column in its own way."""
+
+    def __init__(self, categorical_features="shop"):
+        super().__init__()
+        self.categorical_features = categorical_features
+
+    def fit(self, X, y):
+        return super().fit((X[["shop"]] + "").isna(), y)
+
+    def predict(self, X):
+        return super().predict((X[["shop"]] + "").isna())
+
+
+def test_other_models_of_yours_get_text():
+    frame, y, eras = make_shops()
+    average = auto(["leaves_4", ("own", OfText())]).fit(frame, y, eras=eras)
+    assert "own" in average.cv_results_["member"]
 
 
 def test_columns_are_encoded_where_they_are_worth_it():

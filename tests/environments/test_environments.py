@@ -104,6 +104,7 @@ def test_blocks_follow_the_numbers_in_text(texts, times, by):
     (["1", "01"], {"n_blocks": 2, "by": "time"}, "1 distinct value.* 2 blocks cannot"),
     (["a", "b"], {"n_blocks": 2, "by": "time"}, r"; got .*'a' of .* Convert them\.$"),
     (["nan", "inf"], {"n_blocks": 2, "by": "time"}, r"subtracted; got .*'inf'"),
+    (["-10 days", "-2 days", "-1 days"], {"n_blocks": 2, "by": "time"}, "'-1 days'"),
     (["01-2020", "02-2020"], {"n_blocks": 2}, "pass numbers or dates"),
     ([0, 1, np.inf], {"n_blocks": 2, "by": "time"},
      "^times needs finite labels, and there are infinite ones, such as inf: "),

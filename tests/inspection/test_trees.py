@@ -112,6 +112,10 @@ def test_thresholds_are_told_apart_and_exact(scale):
     splits = model._predictors[0][0].nodes["is_leaf"] == 0
     thresholds = model._predictors[0][0].nodes["num_threshold"][splits]
     assert [*map(float, found)] == thresholds.tolist()
+    ax = plot_tree(model, X, X[:, 0], eras=np.arange(200) % 4, max_depth=9)
+    drawn = [x.get_text().split("\n")[0] for x in ax.texts if "<=" in x.get_text()]
+    plt.close(ax.figure)
+    assert len({*drawn}) == len(drawn) == len(found)
 
 
 def test_graphviz_has_the_texts_and_edges():
