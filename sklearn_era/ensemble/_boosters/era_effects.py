@@ -46,7 +46,7 @@ class EraIntercepts:
         assert effects is not None
         self._effects, self._eras, self._exchange = effects, eras, exchange
         estimator._era_effects = copy(effects)  # which a user may set to others
-        self._groups = GroupIntercepts(estimator, eras.groups) if eras.groups else None
+        self._groups = GroupIntercepts(estimator, eras) if eras.groups else None
         shape = (eras.labels.size, estimator.n_trees_per_iteration_)
         self._in_raw = np.zeros(shape)  # the part of the training rows' raw predictions
         if is_warm and hasattr(estimator, "_era_labels"):
