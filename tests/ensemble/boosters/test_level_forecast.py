@@ -454,7 +454,9 @@ def test_intercepts_of_later_eras_are_estimated_with_the_trees_kept(kind, effect
 
 @pytest.mark.parametrize("effects", [*EFFECTS, Intercepts("auto", horizon=3)])
 @pytest.mark.parametrize("changed", [None, Intercepts("mean", 9, horizon=9), "nested"])
-def test_parameters_that_are_set_after_a_fit_change_no_forecast(effects, changed):
+def test_parameters_that_are_set_after_a_fit_change_no_forecast(
+    effects, changed, tmp_path
+):
     X, y, eras = make_drift(12, 30, 0.3, 0.2)
     eras = eras**2  # of steps that tell no horizon
     old, asked = eras < 100, np.arange(20) * 11
@@ -465,6 +467,9 @@ def test_parameters_that_are_set_after_a_fit_change_no_forecast(effects, changed
         other.set_params(era_effects__horizon=9, era_effects__n_eras=9)
     else:
         other.set_params(era_effects=changed)
+    save_model(other, tmp_path / "m.era")
+    horizon = effects.horizon if effects.forecast == "auto" else None
+    assert load_model(tmp_path / "m.era")[1].horizon == horizon
     for _ in range(2):
         expected = model.predict(X[:20], eras=asked)
         assert np.array_equal(other.predict(X[:20], eras=asked), expected)
