@@ -188,6 +188,9 @@ def test_columns_stay_constant_unless_later_rows_contradict(
         model._update_intercepts(X[~old], y[~old], eras[~old])
     assert model._era_columns.tolist() == [1] * (not varies)
     assert model._era_patterns.shape == (61, not varies)
+    for value in (1, 0):  # of a later row of a known era, a holiday
+        model._update_intercepts(np.array([[0.0, value]]), y[:1], [59])
+        assert model._era_columns.size == (value == 1 and not varies)
 
 
 @pytest.mark.parametrize("n_values", [4, 30, 60, 250])
