@@ -307,6 +307,7 @@ def _read_json(archive: zipfile.ZipFile, name: str) -> Any:
 def _describe(estimator: Any, **given: Any) -> ModelMetadata:
     question = question_of(estimator)
     effects: Any = getattr(estimator, "era_effects", None)
+    effects = getattr(estimator, "_era_effects", effects)  # by which it predicts
     if getattr(effects, "_estimates", False):
         question["horizon"] = effects.horizon
     if (pair := vars(estimator).get("_pair")) is None:

@@ -57,11 +57,11 @@ def empirical_bayes_factors(
 
 def shrink(series: Array) -> Array:
     """Return the values of eras, multiplied by their empirical Bayes factors. `series`
-    has the values, then their variances; values with a variance of NaN become 0.
+    has the values, then their variances; values without a finite variance become 0.
     """
     values, variances = series
     shrunk = np.zeros(values.shape)
-    is_known = ~np.isnan(variances)
+    is_known = np.isfinite(variances)
     for k in np.flatnonzero(is_known.any(axis=0)):  # none in a fit that diverges
         known = is_known[:, k]
         factors = empirical_bayes_factors(values[known, k], variances[known, k])

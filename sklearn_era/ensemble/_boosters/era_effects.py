@@ -46,7 +46,7 @@ class EraIntercepts:
         assert effects is not None
         self._effects, self._eras, self._exchange = effects, eras, exchange
         estimator._era_effects = copy(effects)  # which a user may set to others
-        self._groups = GroupIntercepts(estimator, eras.groups) if eras.groups else None
+        self._groups = GroupIntercepts(estimator, eras) if eras.groups else None
         shape = (eras.labels.size, estimator.n_trees_per_iteration_)
         self._in_raw = np.zeros(shape)  # the part of the training rows' raw predictions
         if is_warm and hasattr(estimator, "_era_labels"):
@@ -104,9 +104,12 @@ def settle_intercepts(
 ) -> Array:
     """Set an estimator's intercepts and forecast from `series`, which `values_of_eras`
     returns; return the change of the forecast. Eras without weight get the forecast,
-    and do not count as steps in time. If `is_estimated`, estimate the level anew.
+    and do not count as steps in time. The same holds for eras with an infinite variance
+    unless levels are estimated. If `is_estimated`, estimate the level anew.
     """
     has_weight = eras_with_weight(series)
+    if not effects._estimates:  # else an undetermined value would shrink all to 0
+        has_weight = np.isfinite(series[1]).any(axis=1)
     known = series[:, has_weight]
     if effects._estimates:
         groups = _groups_of(estimator._era_patterns[has_weight])

@@ -25,6 +25,7 @@ def values_of_eras(
     loss: BaseLoss, eras: EncodedEras, y: Array, raw: Array,
     sample_weight: Array | None, intercepts: Array, exchange: Exchange = ALONE,
     largest_step: float = 1.0, noise_before: Array | None = None,
+    factors: Array | None = None,
 ) -> tuple[Array, Array]:  # fmt: skip
     """Return an array (2, n_eras, n_outputs): the intercepts after a Newton step,
     ``b_j - G_j / H_j``, and their variances ``s2 / H_j``, NaN for eras without weight.
@@ -33,13 +34,16 @@ def values_of_eras(
 
     s2 is the variance of rows within eras; see `cell_values`. Given the noise of
     earlier rows, s20 and d0, it is ``(m s20 + d s2) / (m + d)`` [1]_, with m the
-    smaller of d0 and `_MOST_BEFORE`. For a loss without a useful hessian, the step is a
-    line search by residuals, and s2 is the variance of the asymmetric Laplace law whose
-    likelihood is the loss: ``l^2 / mean(g^2)``, with l the mean loss and g the
-    gradients. Trees fit their own rows, which makes s2 too small. For log and Poisson
-    losses, s2 is therefore at least its known value, a row's mean weight. Steps for
-    these losses are at most `largest_step`, as the optimum of an era with a single
-    class is infinite.
+    smaller of d0 and `_MOST_BEFORE`; with d = 0 it is infinite, or its known value. For
+    a loss without a useful hessian, the step is a line search by residuals, and s2 is
+    the variance of the asymmetric Laplace law whose likelihood is the loss: ``l^2 /
+    mean(g^2)``, with l the mean loss and g the gradients. Trees fit their own rows,
+    which makes s2 too small. For log and Poisson losses, s2 is therefore at least its
+    known value, a row's mean weight. Steps for these losses are at most `largest_step`,
+    as the optimum of an era with a single class is infinite.
+
+    If rows have `factors` f_i, which do not make them more precise, the step is by
+    ``f_i g_i`` and ``f_i h_i``, of variance ``s2 sum_i f_i^2 h_i / (sum_i f_i h_i)^2``.
 
     .. [1] G. K. Smyth (2004), Linear models and empirical Bayes methods for assessing
        differential expression in microarray experiments. Statistical Applications in
@@ -65,8 +69,12 @@ def values_of_eras(
         step, H = exchange.sum(np.stack([step, H]))
         (n_rows,) = exchange.sum_of(np.count_nonzero(h[:, k]))
         freedom = n_rows - np.count_nonzero(H > 0)
+        step_weight = sample_weight
+        if factors is not None:
+            step, H = _by_factors(eras, g[:, k], h[:, k], factors)
+            step_weight = factors if sample_weight is None else sample_weight * factors
         if not loss.differentiable:
-            step = _line_search(loss, eras, y - raw[:, k], sample_weight)
+            step = _line_search(loss, eras, y - raw[:, k], step_weight)
             at = raw[:, k] + step[eras.codes]
             slope = loss.gradient(y, at)
             mean_loss = loss(y, at, sample_weight=sample_weight)
@@ -86,6 +94,16 @@ def values_of_eras(
         series[0, :, k] = intercepts[:, k] + step
         series[1, :, k] = np.divide(s2, H, out=np.full(n_eras, np.nan), where=H > 0)
     return series, noise
+
+
+def _by_factors(
+    eras: EncodedEras, g: Array, h: Array, factors: Array
+) -> tuple[Array, Array]:
+    """Return the step of each era by rows with `factors`, and the H of its variance."""
+    rows, n_eras = (factors * g, factors * h, factors**2 * h), eras.labels.size
+    G, H, squares = (np.bincount(eras.codes, x, n_eras) for x in rows)
+    step = np.divide(-G, H, out=np.zeros(n_eras), where=H > 0)
+    return step, np.divide(H**2, squares, out=np.zeros(n_eras), where=squares > 0)
 
 
 def eras_with_weight(series: Array) -> NDArray[np.bool_]:

@@ -11,6 +11,7 @@ from ..._eras import Array, EncodedEras
 from .._fit_state import HeldOut
 from .empirical_bayes import shrink
 from .era_values import values_of_eras
+from .era_weights import fixed_factors
 
 # Trees come first, until they have left this share of what they can explain, so that
 # they learn columns that are constant within groups, on which new groups depend.
@@ -27,8 +28,13 @@ class GroupIntercepts:
     rows include the intercept of the row's group.
     """
 
-    def __init__(self, estimator: BaseEstimator, groups: EncodedEras) -> None:
+    def __init__(self, estimator: BaseEstimator, eras: EncodedEras) -> None:
+        groups = eras.groups
+        assert groups is not None
         self._groups, self._held_out = groups, estimator._fit_state.held_out_groups
+        # Times that count for more do so in values of groups, as in those of leaves.
+        factors = fixed_factors(estimator, eras)
+        self._factors = None if factors is None else factors[eras.codes]
         shape = groups.labels.size, estimator.n_trees_per_iteration_
         self._in_raw = np.zeros(shape)
         intercepts = self._in_raw
@@ -55,7 +61,7 @@ class GroupIntercepts:
             return
         series, estimator._group_noise = values_of_eras(
             estimator._loss, self._groups, y, raw, sample_weight, self._in_raw,
-            largest_step=_LARGEST_STEP,
+            largest_step=_LARGEST_STEP, factors=self._factors,
         )  # fmt: skip
         intercepts = shrink(series)
         self._move(intercepts, raw, raw_val)

@@ -111,6 +111,9 @@ class InterceptUpdatesMixin(gradient_boosting.BaseHistGradientBoosting):
             columns, bins = constant_columns(
                 rows.X[:, self._era_columns], rows.eras, self._exchange, least_rows=1
             )
+            before = self._era_patterns[at[~is_new]][:, columns]
+            is_same = (before == bins[~is_new]).all(axis=0)
+            columns, bins = columns[is_same], bins[:, is_same]
             patterns = np.zeros((n_eras, columns.size), dtype=np.uint8)
             patterns[:n_known], patterns[at] = self._era_patterns[:, columns], bins
             self._era_columns = self._era_columns[columns]

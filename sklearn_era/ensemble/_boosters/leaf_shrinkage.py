@@ -46,7 +46,8 @@ def leaf_factors(
         by_era = of_eras * np.stack([(H > 0) - share, share])
         free, of_value = exchange.sum(by_era.sum(axis=2))
     excess, none = spread - free * s2, np.zeros(total.size)
-    tau2 = np.divide(excess, total - shared, out=none, where=n_eras > 1)
+    # Not if an era weighs so much that it is all of a leaf, to rounding.
+    tau2 = np.divide(excess, total - shared, out=none, where=total > shared)
     of_value = of_value * s2
     within = np.divide(of_value, total, out=np.zeros(total.size), where=total > 0)
     variance = squared_share * np.maximum(tau2, 0.0) + within

@@ -123,6 +123,11 @@ def test_factor_of_a_leaf_is_that_of_the_equations():
     # Without noise within eras or between them, values are believed.
     exact = leaf_factors(np.ones((2, 3)), np.ones((2, 3)), 0.0)
     assert np.array_equal(exact, [1, 1])
+    # An era may weigh so much that it is all of a leaf, to rounding.
+    values, H = np.array([[9, 1], [1, 1]]), np.array([[1e-20, 1], [1, 1]])
+    with np.errstate(all="raise"):
+        factors = leaf_factors(values, H, 0.01)
+    assert factors == pytest.approx(np.ones(2), abs=0.02)
 
 
 @each_target
@@ -275,6 +280,30 @@ def test_an_era_without_weight_is_not_known(effects, lacking):
             assert_array_equal(model.predict(X, eras=of_rows), model.predict(X))
     assert model.era_intercepts_[19] == model._era_forecast
     assert np.ptp(model.predict(X, eras=eras)) > 1.0
+
+
+@pytest.mark.parametrize("forecast", ["last", "mean", "exponential"])
+@pytest.mark.parametrize("is_held_out", [False, True])
+def test_a_later_era_of_one_row_leaves_the_intercepts(forecast, is_held_out):
+    """Alone, it does not determine a value: it gets the forecast."""
+    rng = np.random.default_rng(0)
+    X, eras = rng.normal(size=(601, 2)), np.minimum(np.arange(601) // 30, 20)
+    y = X[:, 0] + np.cumsum(rng.normal(size=21))[eras] + 0.1 * rng.normal(size=601)
+    params = {"max_iter": 9, "era_effects": Intercepts(forecast)}
+    model = Regressor(early_stopping=False, **params)
+    model.fit(X[:600], y[:600], eras=eras[:600])
+    expected = model.era_intercepts_ | {20: model._era_forecast.item()}
+    if is_held_out:
+        stopped = {"early_stopping": True, "n_iter_no_change": 9}
+        model = Regressor(validation_eras="last", **params, **stopped)
+        model.set_params(validation_fraction=0.001).fit(X, y, eras=eras)
+        assert model.n_iter_ == 9
+        if forecast == "mean":  # does not take in held-out eras
+            expected.pop(20)
+    else:
+        model._update_intercepts(X[600:], y[600:], eras[600:])
+    assert model.era_intercepts_ == pytest.approx(expected)
+    assert np.ptp(list(expected.values())) > 1
 
 
 @pytest.mark.parametrize("n_rows", [1, 20])

@@ -12,7 +12,7 @@ from sklearn.base import clone
 from sklearn.metrics import r2_score
 
 from sklearn_era.auto import AutoEraRegressor
-from sklearn_era.effects import Intercepts
+from sklearn_era.effects import Intercepts, Recency
 from sklearn_era.ensemble import EraForestRegressor
 from sklearn_era.ensemble import HistGradientBoostingClassifier as Classifier
 from sklearn_era.ensemble import HistGradientBoostingRegressor as Regressor
@@ -198,6 +198,26 @@ def test_updates_take_in_weeks_of_known_and_new_groups():
         assert abs(groups[name] - value) < 0.3
     assert groups["s9"] == pytest.approx(before["s9"], rel=0.2)
     assert n_old < len(times)
+
+
+@pytest.mark.parametrize("loss", ["squared_error", "absolute_error"])
+def test_groups_follow_recent_times_by_their_weights(loss):
+    """Weights of times move the values of groups, and make none more precise."""
+    model = regressor(loss, max_iter=1, era_weighting=Recency(2))
+    model.fit(X, y + 0.3 * week * OWN[shop], eras=ERAS)
+    f, rest = 0.5 ** ((N_WEEKS - 1 - week) / 2), y + 0.3 * week * OWN[shop]
+    values, variances = model._group_series[:, :, 0]
+    for j in range(N_SHOPS):
+        own, of_row = shop == j, f[shop == j]
+        start = rest[own] - model._baseline_prediction[0, 0] + model._era_forecast[0]
+        mean = np.average(start, weights=of_row)
+        if loss == "absolute_error":
+            order = np.argsort(start)
+            shares = np.cumsum(of_row[order]) / of_row.sum()
+            mean = start[order][np.searchsorted(shares, 0.5)]
+        assert values[j] == pytest.approx(mean, abs=1e-6)
+        n_effective = of_row.sum() ** 2 / (of_row**2).sum()
+        assert variances[j] * n_effective == pytest.approx(model._group_noise[0, 0])
 
 
 def test_noise_of_new_groups_is_pooled_with_that_of_the_fit():

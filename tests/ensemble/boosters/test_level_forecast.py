@@ -188,6 +188,9 @@ def test_columns_stay_constant_unless_later_rows_contradict(
         model._update_intercepts(X[~old], y[~old], eras[~old])
     assert model._era_columns.tolist() == [1] * (not varies)
     assert model._era_patterns.shape == (61, not varies)
+    for value in (1, 0):  # of a later row of a known era, a holiday
+        model._update_intercepts(np.array([[0.0, value]]), y[:1], [59])
+        assert model._era_columns.size == (value == 1 and not varies)
 
 
 @pytest.mark.parametrize("n_values", [4, 30, 60, 250])
@@ -458,7 +461,9 @@ def test_intercepts_of_later_eras_are_estimated_with_the_trees_kept(kind, effect
 
 @pytest.mark.parametrize("effects", [*EFFECTS, Intercepts("auto", horizon=3)])
 @pytest.mark.parametrize("changed", [None, Intercepts("mean", 9, horizon=9), "nested"])
-def test_parameters_that_are_set_after_a_fit_change_no_forecast(effects, changed):
+def test_parameters_that_are_set_after_a_fit_change_no_forecast(
+    effects, changed, tmp_path
+):
     X, y, eras = make_drift(12, 30, 0.3, 0.2)
     eras = eras**2  # of steps that tell no horizon
     old, asked = eras < 100, np.arange(20) * 11
@@ -469,6 +474,9 @@ def test_parameters_that_are_set_after_a_fit_change_no_forecast(effects, changed
         other.set_params(era_effects__horizon=9, era_effects__n_eras=9)
     else:
         other.set_params(era_effects=changed)
+    save_model(other, tmp_path / "m.era")
+    horizon = effects.horizon if effects.forecast == "auto" else None
+    assert load_model(tmp_path / "m.era")[1].horizon == horizon
     for _ in range(2):
         expected = model.predict(X[:20], eras=asked)
         assert np.array_equal(other.predict(X[:20], eras=asked), expected)
