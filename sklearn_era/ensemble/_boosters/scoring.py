@@ -52,8 +52,9 @@ class EraScoringMixin(gradient_boosting.BaseHistGradientBoosting):
         ValueError if the fit would end and all scores are NaN. Ignore the scores of the
         first iterations, in which groups have no intercepts yet.
         """
-        if (intercepts := self._fit_state.era_intercepts) is not None:
-            scores = scores[intercepts.n_first_trees :]
+        state = getattr(self, "_fit_state", None)  # None if called out of a fit
+        if state is not None and state.era_intercepts is not None:
+            scores = scores[state.era_intercepts.n_first_trees :]
         is_undefined = np.isnan(scores)
         stops = super()._should_stop(np.where(is_undefined, -np.inf, scores).tolist())
         if stops and is_undefined.all():

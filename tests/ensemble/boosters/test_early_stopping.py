@@ -201,6 +201,12 @@ def test_a_score_that_is_not_defined_of_a_constant_stops_nothing():
     assert model.n_iter_ == 15
 
 
+@pytest.mark.parametrize(("scores", "stops"), [([1.0] * 9, True), ([1.0, 2.0], False)])
+def test_scores_are_compared_out_of_a_fit(scores, stops):
+    """Tests of scikit-learn 1.7 and 1.8 ask estimators that are not fitted."""
+    assert Regressor(n_iter_no_change=5)._should_stop(scores) == stops
+
+
 @pytest.mark.filterwarnings("ignore:Only one class is present")
 @pytest.mark.parametrize("scoring", ["neg_log_loss", "neg_brier_score", "roc_auc"])
 def test_probabilities_of_held_out_rows_of_one_class_are_scored(scoring):
