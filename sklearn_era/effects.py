@@ -125,15 +125,16 @@ class Intercepts(ParameterObject):
     Variances and phi have the largest restricted likelihood on a grid [2]_, and are
     estimated before the first tree and after 4, 16, 64 trees and so on. If ``phi = 0``
     is likeliest, a_j is as independent as u_j. Only the variance of their sum can then
-    be estimated, and u_j takes it all. A level is carried forward if its log-likelihood
-    exceeds the one without a level by 2, at least six eras are comparable with earlier
-    ones, and forecasts of each era from earlier eras have smaller squared errors with
-    the level than without, by more than an autocorrelation-consistent standard error
-    [3]_. Otherwise the forecast is 0; without any level, all intercepts are 0, too.
-    Eras beyond training that are passed to ``predict`` get the forecast of their own
-    horizon, if labels are numbers, dates, periods, categories, or text that holds them,
-    in regular steps. With each era of the horizon, a is multiplied by phi, and each
-    step of the trend is 0.8 times the step before.
+    be estimated, of which each has half. A level is carried forward if its
+    log-likelihood exceeds the one without a level by 2, at least six eras are
+    comparable with earlier ones, and forecasts of each era from earlier eras have
+    smaller squared errors with the level than without, by more than an
+    autocorrelation-consistent standard error [3]_. Otherwise the forecast is 0; without
+    any level, all intercepts are 0, too. Eras beyond training that are passed to
+    ``predict`` get the forecast of their own horizon, if labels are numbers, dates,
+    periods, categories, or text that holds them, in regular steps. With each era of the
+    horizon, a is multiplied by phi, and each step of the trend is 0.8 times the step
+    before.
 
     References
     ----------

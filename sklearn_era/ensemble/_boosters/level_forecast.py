@@ -3,8 +3,8 @@ the docstring of `Intercepts`.
 
 The prior of the constants c is flat, which makes the likelihood the restricted one.
 "Steps" are the values a_j, which decay by phi. With phi = 0, they are independent, as
-shocks u_j are, and the likelihood depends on ``q + tau2`` alone: all but the smallest q
-of the grid is counted as tau2.
+shocks u_j are, and the likelihood depends on ``q + tau2`` alone. Each has half of it: a
+level is linear in q then, and half is the mean share if all shares are equally likely.
 """
 
 from collections.abc import Callable
@@ -131,9 +131,8 @@ def fit_level(series: Series) -> Level:
         phi, q, tau2, trend = (
             float(grid[i]) for grid, i in zip(_GRID, place, strict=True)
         )
-        if phi == 0:  # independent steps are shocks, of which the sum alone is known
-            least = float(_GRID[1][0])
-            q, tau2 = least, tau2 + (q - least)
+        if phi == 0:  # steps are as independent as shocks: only the sum is known
+            q = tau2 = (q + tau2) / 2
         return Level(phi, scale * q, scale * tau2, scale * trend)
 
     equations = Equations(series)

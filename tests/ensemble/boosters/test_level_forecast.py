@@ -123,8 +123,8 @@ def test_what_lasts_is_carried_on_and_nothing_else():
 
 
 @pytest.mark.parametrize("seed", [1, 2, 3, 4, 9, 11])
-def test_independent_steps_are_shocks(seed):
-    """Where they tie, rounding chose, and the level could follow every shock."""
+def test_independent_steps_are_half_of_the_shocks(seed):
+    """Where they tie, rounding chose: the level followed every shock or none."""
     rng, places = np.random.default_rng(seed), np.arange(24.0)
     values = 0.3 * places + rng.normal(size=24)
     series = Series(values, rng.uniform(0.01, 0.05, 24), np.arange(24) % 2)
@@ -133,13 +133,17 @@ def test_independent_steps_are_shocks(seed):
     assert ties[0] == pytest.approx(ties[1])
     level = levels.fit_level(series)
     assert level.phi == 0
-    assert level.q < 0.01
-    assert 0.3 < level.tau2 < 2
+    assert level.q == level.tau2
+    assert 0.3 < level.q + level.tau2 < 2
     for _ in range(5):
         rounded = values * (1 + rng.choice([-1, 0, 1], 24) * np.finfo(float).eps)
         assert levels.fit_level(series._replace(values=rounded)) == pytest.approx(level)
-    reached = levels.Equations(series).estimate(level).levels
-    assert np.abs(np.diff(reached, 2)).max() < 0.05, "a line"
+    total = level.q + level.tau2
+    reached = [
+        levels.Equations(series).estimate(level._replace(q=q, tau2=total - q)).levels
+        for q in (level.q, 1e-6 * total, (1 - 1e-6) * total)
+    ]
+    assert reached[0] == pytest.approx((reached[1] + reached[2]) / 2)
 
 
 def test_an_era_alone_in_its_columns_is_no_evidence():
