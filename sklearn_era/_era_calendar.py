@@ -284,7 +284,7 @@ def _places_of_dates(
         local = dates if has_offsets else [date.astimezone(zone) for date in dates]
         walls = [key_of(date.replace(tzinfo=None)) for date in local]
     # Every 6 hours by the clock are no even instants where clocks change.
-    spaced: list[Any] = [instants, walls, instants]
+    spaced: list[Any] = [instants] if zone is None else [instants, walls, instants]
     if len({b - a for a, b in pairwise(walls[:n_known])}) < 2:
         return spaced
     times = np.array([wall // 1000 for wall in walls], np.int64).view("M8[us]")

@@ -186,7 +186,7 @@ def _concatenate(parts: Sequence[Labels]) -> Labels:
     beside uint64, would lose digits as floats.
     """
     joined = np.concatenate(parts)
-    if joined.dtype.kind == "f":
+    if joined.dtype.kind == "f" and any(part.dtype.kind in "iu" for part in parts):
         every = [*chain.from_iterable(map(as_objects, parts))]
         if joined.tolist() != every:
             return np.array(every, dtype=object)

@@ -108,7 +108,7 @@ class Run:
     @contextmanager
     def _going_on(self, step: str, model: Model | None = None) -> Iterator[None]:
         """Record an error in the ``with`` block as a failure of the step, and let the
-        run go on. Of the same error of a model, only record the first.
+        run go on. If a model has the same error twice, record only the first.
         """
         of = "" if model is None else f" {model.name!r}"
         try:
@@ -118,8 +118,8 @@ class Run:
         except MemoryError:
             raise
         except Exception as error:
-            told = (x.args for what, x in self.failures if what.endswith(of))
-            if error.args not in told:
+            earlier = (x.args for what, x in self.failures if what.endswith(of))
+            if error.args not in earlier:
                 self.failures.append((step + of, error))
 
     def _patiently(self, attempt: Callable[[], Any]) -> Any:

@@ -79,7 +79,7 @@ class ValidationResult:
 
 
 def name_of_row(model_name: str, rows: Iterable[str]) -> str:
-    """Return a name for the row "model": the model's, told apart if another has it."""
+    """Return a name for the row "model": the model's, longer if another row has it."""
     return f"{model_name} (model)" if model_name in {*rows} - {"model"} else model_name
 
 
