@@ -22,7 +22,7 @@ from .._era_columns import take_era_column
 from .._era_labels import find
 from .._eras import EncodedEras, are_ordered, era_means
 from .._fit_attributes import restores_on_failure
-from .._parameter_object import with_parameters
+from .._parameter_object import parameter, with_parameters
 from .._scikit_learn import check_sample_weight
 from .._tables import columns as tables
 from .._tables.checks import check_table, is_data_frame, names_of_columns
@@ -128,20 +128,17 @@ class EraTargetEncoder(TransformerMixin, BaseEstimator):
 
     __metadata_request__fit: ClassVar = {"eras": True}
     __metadata_request__transform: ClassVar = {"eras": True}
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "categorical_features": [StrOptions({"from_dtype"}), "array-like"],
-        "target_type": [StrOptions(_TARGETS)],
-        "smooth": [StrOptions({"auto"}), Interval(Real, 0, None, closed="left")],
-        "variation": ["boolean"], "count": ["boolean"], "relative": ["array-like"],
-        "era_order": [StrOptions({"auto", "ordered", "unordered"})],
-    }  # fmt: skip
-    categorical_features: Any = "from_dtype"
-    target_type: str = "auto"
-    smooth: Any = "auto"
-    variation: bool = False
-    count: bool = False
-    relative: Any = ()
-    era_order: str = "auto"
+    categorical_features: Any = parameter(
+        "from_dtype", [StrOptions({"from_dtype"}), "array-like"]
+    )
+    target_type: str = parameter("auto", [StrOptions(_TARGETS)])
+    smooth: Any = parameter(
+        "auto", [StrOptions({"auto"}), Interval(Real, 0, None, closed="left")]
+    )
+    variation: bool = parameter(False, ["boolean"])
+    count: bool = parameter(False, ["boolean"])
+    relative: Any = parameter((), ["array-like"])
+    era_order: str = parameter("auto", [StrOptions({"auto", "ordered", "unordered"})])
 
     @eras_by_name
     @restores_on_failure
