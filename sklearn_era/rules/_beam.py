@@ -63,7 +63,7 @@ class Round:
     weights: NDArray[np.float64]  # sample weight times |residual|, with the same sum
     is_positive: NDArray[np.uint8]  # of the class
     curvatures: NDArray[np.float64]  # second derivatives of the log loss
-    moments: NDArray[np.float64] | None  # (n_samples, 2 or 3), of the variance term
+    moments: Any  # (n_samples, 2 or 3), of the variance term; None without one
     column_penalties: NDArray[np.float64]
     quality_of_all: float  # of the empty rule, which covers all rows
     rates: dict[str, float]  # the parameters of steps
@@ -89,13 +89,8 @@ class BeamSearch:
         best, best_quality = Rule(), -np.inf
         beam = [best]
         for _ in range(self.max_depth):
-            found = self._best(
-                [
-                    (rule, is_union, qualities)
-                    for rule in beam
-                    for is_union, qualities in self._measure(rule, this_round)
-                ]
-            )
+            measured = [x for rule in beam for x in self._measure(rule, this_round)]
+            found = self._best(measured)
             if not found:
                 break
             beam = [*found]
@@ -115,20 +110,19 @@ class BeamSearch:
 
     def _measure(
         self, rule: Rule, this_round: Round
-    ) -> Iterator[tuple[bool, NDArray[np.float64]]]:
-        """Yield `is_union` and the qualities of all refinements (the rule with one
-        condition added): first by *and*, then, if rules may be disjunctions, by *or*.
+    ) -> Iterator[tuple[Rule, bool, NDArray[np.float64]]]:
+        """Yield the rule, `is_union` and the qualities of all refinements (the rule
+        with one condition added): first by *and*, then, if rules may be disjunctions,
+        by *or*.
         """
         penalties = this_round.column_penalties.copy()
         penalties[rule.columns] = 0.0
         penalties += this_round.column_penalties[rule.columns].sum()
-        covered = moving = is_covered(self.X_binned, rule.last)
-        staying: Any = None
-        if rule.others:
-            staying = covered_by_any(self.X_binned, rule.others)
-            covered, moving = moving | staying, moving & ~staying
+        staying = covered_by_any(self.X_binned, rule.others)
+        moving = is_covered(self.X_binned, rule.last) & ~staying
         ways = [(False, moving, staying)]
         if self.has_disjunctions and rule.last:
+            covered = moving | staying
             ways.append((True, ~covered, covered))
         for is_union, moving, staying in ways:
             qualities = self.counter.measure(
@@ -136,30 +130,24 @@ class BeamSearch:
                 *self._sums_of(staying, this_round), penalties, self.min_samples_rule,
             )  # fmt: skip
             if (term := self.variance) is not None and term.of == "probability":
-                assert this_round.moments is not None
                 for place in np.flatnonzero(qualities > -np.inf).tolist():
                     condition = frozenset([self.conditions.bins(place)])
-                    covered = moving & is_covered(self.X_binned, condition)
-                    covered |= False if staying is None else staying
+                    covered = staying | moving & is_covered(self.X_binned, condition)
                     qualities[place] -= term.penalty * term.of_probability(
                         covered, this_round.moments, this_round.curvatures,
                         this_round.rates,
                     )  # fmt: skip
-            yield is_union, qualities
+            yield rule, is_union, qualities
 
     def _sums_of(
-        self, staying: NDArray[np.bool_] | None, this_round: Round
-    ) -> tuple[Any, NDArray[np.float64]]:
+        self, staying: NDArray[np.bool_], this_round: Round
+    ) -> tuple[tuple[Any, ...], NDArray[np.float64]]:
         """Return (sums, moments) over the rows `staying`, which stay covered. `sums`
         has the weights of positive and of negative rows, the sum of curvatures, and the
         number of rows; `moments` has sums by group (see `VarianceTerm.start_round`).
         """
-        if staying is None:
-            n_groups = self.variance.is_positive.size if self.variance else 0
-            return (0.0, 0.0, 0.0, 0.0), np.zeros((n_groups, 2))
         moments = np.zeros((0, 2))
         if self.variance is not None:
-            assert this_round.moments is not None
             moments = self.variance.sums(this_round.moments, staying)
         weights = this_round.weights[staying]
         negative, positive = np.bincount(this_round.is_positive[staying], weights, 2)

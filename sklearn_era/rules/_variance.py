@@ -55,7 +55,8 @@ class VarianceTerm:
         """Return the sum of each column of `values` over `rows`, for each group."""
         groups, n_groups = self.groups[rows], self.is_positive.size
         sums = [np.bincount(groups, column[rows], n_groups) for column in values.T]
-        return np.stack(sums, axis=1)
+        # Counts of no rows are integers, whatever the type of the column.
+        return np.stack(sums, axis=1, dtype=np.float64)
 
     def start_round(
         self, counter: RefinementCounter, scores: NDArray[np.float64],
