@@ -83,7 +83,6 @@ def ranks(x):
     (EraStandardScaler(with_scaling=False), lambda x: x - np.nanmean(x, axis=0)),
     (EraStandardScaler(with_centering=False),
      StandardScaler(with_mean=False).fit_transform),
-    (EraStandardScaler(robust=True), RobustScaler().fit_transform),
     (EraStandardScaler(robust=True, with_scaling=False),
      RobustScaler(with_scaling=False).fit_transform),
 ], ids=lambda value: None if callable(value) else repr(value))  # fmt: skip
@@ -253,15 +252,16 @@ def test_rows_come_out_alone_as_with_others_by_the_statistics_of_training(transf
 
 
 @each
-@pytest.mark.parametrize("library", ["pandas", "polars"])
-def test_data_frames_go_in_and_come_out(transformer, library):
-    frames, names = pytest.importorskip(library), [*"vwxyz"]
+@pytest.mark.parametrize("frames", [pd, pl])
+def test_data_frames_go_in_and_come_out(transformer, frames):
+    names = [*"vwxyz"]
     frame = frames.DataFrame(dict(zip(names, X.T, strict=True)))
     named = frames.DataFrame({"era": ERAS, **{n: frame[n] for n in names}})
     if isinstance(transformer, EraNeutralizer):
         transformer = clone(transformer).set_params(neutralizers=["v"])
     expected = transformer.fit_transform(frame, eras=ERAS)
-    of_frame = clone(transformer).set_output(transform=library).fit(named, eras="era")
+    of_frame = clone(transformer).set_output(transform=frames.__name__)
+    of_frame.fit(named, eras="era")
     of_frame = pickle.loads(pickle.dumps(of_frame))
     found = of_frame.transform(named)  # which knows the name of the column
     assert isinstance(found, frames.DataFrame)
