@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ._columns import BinsOfColumn, Conditions, is_covered
-from ._refinements import OVERFLOW, RefinementCounter
+from ._refinements import OVERFLOW, RefinementCounter, newton_step
 from ._variance import VarianceTerm
 
 # A set of conditions, all of which must hold.
@@ -60,13 +60,25 @@ def covered_by_any(
 class Round:
     """The inputs of the search in one round: targets, weights and penalties."""
 
-    weights: NDArray[np.float64]  # sample weight times |residual|, with the same sum
+    scores: NDArray[np.float64]  # of the rules so far
+    sample_weight: NDArray[np.float64]
+    residuals: NDArray[np.float64]  # times the sample weight
+    weights: NDArray[np.float64]  # |residuals|, with the sum of the sample weight
     is_positive: NDArray[np.uint8]  # of the class
     curvatures: NDArray[np.float64]  # second derivatives of the log loss
-    moments: Any  # (n_samples, 2 or 3), of the variance term; None without one
+    moments: Any  # (n_samples, 2), of the variance term; None if it needs none
     column_penalties: NDArray[np.float64]
     quality_of_all: float  # of the empty rule, which covers all rows
     rates: dict[str, float]  # the parameters of steps
+
+    def steps(self, covered: NDArray[np.bool_]) -> list[float]:
+        """Return Newton's step for the rows `covered`, and the one for all others."""
+        return [
+            newton_step(
+                self.residuals[rows].sum(), self.curvatures[rows].sum(), **self.rates
+            )
+            for rows in (covered, ~covered)
+        ]
 
 
 @dataclass(frozen=True)
@@ -133,10 +145,10 @@ class BeamSearch:
                 for place in np.flatnonzero(qualities > -np.inf).tolist():
                     condition = frozenset([self.conditions.bins(place)])
                     covered = staying | moving & is_covered(self.X_binned, condition)
+                    steps = np.where(covered, *this_round.steps(covered))
                     qualities[place] -= term.penalty * term.of_probability(
-                        covered, this_round.moments, this_round.curvatures,
-                        this_round.rates,
-                    )  # fmt: skip
+                        this_round.scores + steps, this_round.sample_weight
+                    )
             yield rule, is_union, qualities
 
     def _sums_of(
@@ -147,7 +159,7 @@ class BeamSearch:
         number of rows; `moments` has sums by group (see `VarianceTerm.start_round`).
         """
         moments = np.zeros((0, 2))
-        if self.variance is not None:
+        if self.variance is not None and this_round.moments is not None:
             moments = self.variance.sums(this_round.moments, staying)
         weights = this_round.weights[staying]
         negative, positive = np.bincount(this_round.is_positive[staying], weights, 2)
