@@ -322,6 +322,10 @@ def test_rows_without_the_column_of_eras_are_of_a_new_one(make):
     found = encoder.transform(frame)
     assert_array_equal(found, encoder.transform(text, eras=ERAS))
     assert (np.asarray(found) != of_new).any()
+    both = make(columns | {"site": CODES % 2})
+    encoder.set_params(era_order="ordered").fit(both, Y, eras=["era", "site"])
+    with pytest.raises(ValueError, match=r"^X lacks 'site', of the columns 'era', 'si"):
+        encoder.transform(frame)
 
 
 def test_numbers_relative_to_categories_are_less_their_effect_on_them(tmp_path):
