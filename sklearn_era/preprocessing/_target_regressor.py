@@ -10,7 +10,7 @@ from sklearn.ensemble import HistGradientBoostingRegressor
 from sklearn.utils import column_or_1d, get_tags
 from sklearn.utils._param_validation import HasMethods
 
-from .._era_arguments import eras_by_name
+from .._era_arguments import eras_by_name, warn_of_row_order
 from .._era_columns import take_era_column
 from .._era_routing import ask, score, takes_eras
 from .._fit_attributes import restores_on_failure
@@ -97,6 +97,7 @@ class EraTargetRegressor(RegressorMixin, MetaEstimatorMixin, BaseEstimator):
         self._validate_params()
         out_of_era.check_target(y, X, self)
         X, eras = take_era_column(X, eras)
+        warn_of_row_order(eras, X)
         y = column_or_1d(y, warn=True, dtype=np.float64)[:, np.newaxis]
         known = {"eras": eras, "sample_weight": sample_weight}
         regressor, transformer = self.regressor, self.transformer

@@ -352,6 +352,19 @@ def test_predictions_come_back_to_the_level_of_their_era():
     assert_array_equal(search.predict(rows, eras=weeks), search.predict(rows))
 
 
+@pytest.mark.parametrize("estimator", [
+    EraTargetRegressor(LinearRegression()), EraStandardScaler(), EraTargetEncoder(),
+], ids=lambda x: type(x).__name__)  # fmt: skip
+def test_labels_in_another_order_of_rows_are_warned_of(estimator):
+    frame, weeks = pd.DataFrame({"a": np.arange(60.0)}), pd.Series(np.arange(60) // 6)
+    message = "^eras has the index of X in another order"
+    with pytest.warns(UserWarning, match=message):
+        estimator.fit(frame, frame.a, eras=weeks[::-1])
+    respond = getattr(estimator, "transform", None) or estimator.predict
+    with pytest.warns(UserWarning, match=message):
+        respond(frame, eras=weeks[::-1])
+
+
 def make_task(n_eras=12, n_rows=50):
     """Targets are the ranks of a column whose level changes with the era."""
     rng = np.random.default_rng(1)
