@@ -23,6 +23,7 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.pipeline import Pipeline
 from sklearn.utils.metadata_routing import get_routing_for_object
 
+from ._era_arguments import warn_of_row_order
 from ._era_axes import read_again
 from ._era_columns import (
     era_columns_in,
@@ -207,6 +208,7 @@ def take_fitted_columns(
     elif not names_columns(eras, X):
         X = without_era_column(model, X)
     X, eras = take_era_column(X, eras)
+    warn_of_row_order(eras, X)
     if pair and not isinstance(eras, EraColumns | None):
         eras = read_again(model, eras, X)[0]
     return X, eras

@@ -279,10 +279,12 @@ def are_ordered(
             "unit first, all as '2024-05' or all as '2024-W05', or pass dates."
         )
     if isinstance(values[0], tuple):
+        if "era_order" in remedy:
+            remedy = "pass era_order='ordered' if the first column is time, and "
+            remedy += "'unordered' if they are groups"
         raise ValueError(
             f"Labels are combinations of columns, such as {texts[0]}, and {what} "
-            "depends on their order: pass era_order='ordered' if the first column is "
-            "time, and 'unordered' if they are groups."
+            f"depends on their order: {remedy}."
         )
     if not (is_ordered and _ORDERED_TEXT.fullmatch(texts[0])):
         raise ValueError(
@@ -387,9 +389,8 @@ def check_splittable(labels: NDArray[Any], counts: NDArray[Any], plan: Any) -> N
     if n_eras - small.size >= n_covered:
         return
     first = small[np.argmin(counts[small])]
-    how_many = f"at least {n_covered} of {n_eras} eras"
-    if n_covered == n_eras:
-        how_many = "every era"
+    is_every = n_covered == n_eras
+    how_many = "every era" if is_every else f"at least {n_covered} of {n_eras} eras"
     raise ValueError(
         f"eras: a split has to leave {minimum_text(plan.min_samples_per_era)} of "
         f"{how_many} on both sides ({plan.coverage_by}), but {small.size} of {n_eras} "

@@ -17,8 +17,12 @@ def parameter(
 def with_parameters(cls: Any) -> Any:
     """Decorate an estimator to make its constructor and constraints from its fields."""
     made: Any = dataclass(kw_only=True, eq=False, repr=False)(cls)
-    given = {x.name: x.metadata["values"] for x in fields(made) if x.metadata}
-    made._parameter_constraints = getattr(cls, "_parameter_constraints", {}) | given
+    known = getattr(cls, "_parameter_constraints", {})  # of a base without fields
+    made._parameter_constraints = {
+        x.name: x.metadata.get("values", known.get(x.name))
+        for x in fields(made)
+        if x.init
+    }
     return made
 
 

@@ -220,14 +220,15 @@ class CustomCriterion(EraCriterion):
         keys = self.keys(splits)
         if not isinstance(keys, SplitKeys):
             keys = SplitKeys(keys)
-        priority = keys.primary if keys.priority is None else keys.priority
+        if keys.priority is None:
+            keys = keys._replace(priority=keys.primary)
         n_splits = splits.pooled_gains.size
         result = np.empty((3, n_splits))
-        for row, given in zip(result, (*keys[:2], priority), strict=True):
+        for row, name, given in zip(result, SplitKeys._fields, keys, strict=True):
             values = np.asarray(given)
-            is_default = given is keys.secondary and values.ndim == 0
+            may_be_one = name == "secondary" and values.ndim == 0
             if values.dtype.kind not in "fiub" or not (
-                values.shape == (n_splits,) or is_default
+                values.shape == (n_splits,) or may_be_one
             ):
                 what = f"an array of shape {values.shape} and dtype {values.dtype}"
                 raise ValueError(

@@ -109,7 +109,8 @@ def decorrelated_partition(
         for _ in range(_MOST_SWEEPS):
             before, order = found[-1], rng.permutation(n_samples)
             for rows in np.split(order, range(size, n_samples, size)):
-                targets, changes = _best_moves(Z[rows], labels[rows], sums[0], *found)
+                *state, J = found
+                targets, changes = _best_moves(Z[rows], labels[rows], sums[0], *state)
                 wanted = np.argsort(changes, kind="stable")
                 wanted = wanted[changes[wanted] < 0]
                 moves = [*_allowed(wanted, labels[rows], targets, sums[0], least)]
@@ -118,7 +119,7 @@ def decorrelated_partition(
                     old, new = unit[labels[rows[moved]]], unit[targets[moved]]
                     change = _sums(Z[rows[moved]], new - old)
                     after = [x + y for x, y in zip(sums, change, strict=True)]
-                    if (tried := _correlations(*after))[-1] < found[-1]:
+                    if (tried := _correlations(*after))[-1] < J:
                         labels[rows[moved]] = targets[moved]
                         sums, found = after, tried
                         break
@@ -155,9 +156,8 @@ def _correlations(counts: Array, sums: Array, products: Array) -> tuple[Any, ...
 
 
 def _best_moves(
-    X: Array, labels: Array, counts: Array, means: Array, scales: Array, R: Array,
-    _: float,
-) -> tuple[Array, Array]:  # fmt: skip
+    X: Array, labels: Array, counts: Array, means: Array, scales: Array, R: Array
+) -> tuple[Array, Array]:
     """Return (targets, changes): for each row, the era to which a move lowers J most,
     and the change of ``J M p (p-1) / 2`` by this move, to first order. J is the mean of
     squared correlations over M eras and pairs of p columns, and R has the correlations

@@ -1,8 +1,8 @@
 """Subtract from columns the part that other columns explain within the era."""
 
-from dataclasses import field
+from dataclasses import MISSING
 from numbers import Real
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,7 +12,7 @@ from sklearn.preprocessing._data import _is_constant_feature
 from sklearn.utils._param_validation import Interval
 
 from .._eras import EncodedEras
-from .._parameter_object import with_parameters
+from .._parameter_object import parameter, with_parameters
 from .._tables.columns import choose_columns
 from .._typing import Eras, Table
 from ._base import REST, SMOOTH, UNSEEN, Array, EraTransformer
@@ -105,13 +105,11 @@ class EraNeutralizer(EraTransformer):
     >>> EraNeutralizer([0], smooth=0).fit_transform(X, eras=[1] * 4)[:, 1].round(6)
     array([-0.5,  0.5, -0.5,  0.5])
     """
-    _parameter_constraints: ClassVar = EraTransformer._parameter_constraints | {
-        "neutralizers": [list, tuple],
-        "proportion": [Interval(Real, 0, 1, closed="both")],
-    }
     _takes_nan = False
-    neutralizers: list[str] | list[int] | list[bool] = field(kw_only=False)
-    proportion: float = 1.0
+    neutralizers: list[str] | list[int] | list[bool] = parameter(
+        MISSING, [list, tuple], kw_only=False
+    )
+    proportion: float = parameter(1.0, [Interval(Real, 0, 1, closed="both")])
     smooth: float = 10.0
     unseen: str = "batch"
 

@@ -1,13 +1,11 @@
 """Replace values by their ranks within the era."""
 
-from typing import ClassVar
-
 import numpy as np
 from scipy.special import ndtri
 from sklearn.utils._param_validation import StrOptions
 
 from .._eras import EncodedEras
-from .._parameter_object import with_parameters
+from .._parameter_object import parameter, with_parameters
 from ._base import REST, SMOOTH, UNSEEN, Array, EraTransformer
 
 # Values of a column to remember, as many as scikit-learn's QuantileTransformer does.
@@ -44,10 +42,7 @@ class EraRankTransformer(EraTransformer):
     >>> EraRankTransformer(smooth=0).fit_transform(X, eras=weeks).ravel().tolist()
     [0.25, 0.75, 0.25, 0.75]
     """
-    _parameter_constraints: ClassVar = EraTransformer._parameter_constraints | {
-        "output_distribution": [StrOptions({"uniform", "normal"})]
-    }
-    output_distribution: str = "uniform"
+    output_distribution: str = parameter("uniform", [StrOptions({"uniform", "normal"})])
     smooth: float = 10.0
     unseen: str = "batch"
 

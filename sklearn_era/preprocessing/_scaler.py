@@ -1,7 +1,7 @@
 """Centre and scale columns, or targets, within the era."""
 
 from dataclasses import field
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from sklearn.preprocessing._data import _is_constant_feature
@@ -9,7 +9,7 @@ from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from .._eras import EncodedEras, check_order
-from .._parameter_object import with_parameters
+from .._parameter_object import parameter, with_parameters
 from .._typing import Eras, Table
 from ._base import REST, SMOOTH, UNSEEN, Array, EraTransformer, of_fit
 
@@ -50,12 +50,9 @@ class EraStandardScaler(EraTransformer):
     >>> EraStandardScaler(smooth=0).fit_transform(X, eras=weeks).ravel().tolist()
     [-1.0, 1.0, -1.0, 1.0]
     """
-    _parameter_constraints: ClassVar = EraTransformer._parameter_constraints | {
-        name: ["boolean"] for name in ("with_centering", "with_scaling", "robust")
-    }
-    with_centering: bool = True
-    with_scaling: bool = True
-    robust: bool = False
+    with_centering: bool = parameter(True, ["boolean"])
+    with_scaling: bool = parameter(True, ["boolean"])
+    robust: bool = parameter(False, ["boolean"])
     smooth: float = 10.0
     unseen: str = "batch"
 
@@ -149,11 +146,7 @@ class EraTargetTransformer(EraStandardScaler):
     >>> transformer.inverse_transform([[1.0], [1.0]], eras=[1, 3]).ravel().tolist()
     [3.0, 30.0]
     """
-    _parameter_constraints: ClassVar = EraStandardScaler._parameter_constraints | {
-        "level": [StrOptions({"mean", "last"})]
-    }
-    del _parameter_constraints["unseen"]
-    level: str = "mean"
+    level: str = parameter("mean", [StrOptions({"mean", "last"})])
     unseen: str = field(default="train", init=False)
 
     def _learn(self, X: Array, eras: EncodedEras, weights: Array) -> None:

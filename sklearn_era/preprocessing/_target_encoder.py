@@ -18,14 +18,14 @@ from sklearn.utils.validation import (
 )
 
 from .._era_arguments import eras_by_name, warn_of_row_order
-from .._era_columns import take_era_column
+from .._era_columns import era_columns_in, take_era_column
 from .._era_labels import find
 from .._eras import EncodedEras, are_ordered, era_means
 from .._fit_attributes import restores_on_failure
-from .._parameter_object import with_parameters
+from .._parameter_object import parameter, with_parameters
 from .._scikit_learn import check_sample_weight
 from .._tables import columns as tables
-from .._tables.checks import check_table, is_data_frame, names_of_columns
+from .._tables.checks import check_table, is_data_frame
 from .._tables.target import are_classes, check_values
 from .._target_statistics import Cells, cells_of, effects
 from .._typing import Eras, Table
@@ -128,20 +128,17 @@ class EraTargetEncoder(TransformerMixin, BaseEstimator):
 
     __metadata_request__fit: ClassVar = {"eras": True}
     __metadata_request__transform: ClassVar = {"eras": True}
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "categorical_features": [StrOptions({"from_dtype"}), "array-like"],
-        "target_type": [StrOptions(_TARGETS)],
-        "smooth": [StrOptions({"auto"}), Interval(Real, 0, None, closed="left")],
-        "variation": ["boolean"], "count": ["boolean"], "relative": ["array-like"],
-        "era_order": [StrOptions({"auto", "ordered", "unordered"})],
-    }  # fmt: skip
-    categorical_features: Any = "from_dtype"
-    target_type: str = "auto"
-    smooth: Any = "auto"
-    variation: bool = False
-    count: bool = False
-    relative: Any = ()
-    era_order: str = "auto"
+    categorical_features: Any = parameter(
+        "from_dtype", [StrOptions({"from_dtype"}), "array-like"]
+    )
+    target_type: str = parameter("auto", [StrOptions(_TARGETS)])
+    smooth: Any = parameter(
+        "auto", [StrOptions({"auto"}), Interval(Real, 0, None, closed="left")]
+    )
+    variation: bool = parameter(False, ["boolean"])
+    count: bool = parameter(False, ["boolean"])
+    relative: Any = parameter((), ["array-like"])
+    era_order: str = parameter("auto", [StrOptions({"auto", "ordered", "unordered"})])
 
     @eras_by_name
     @restores_on_failure
@@ -231,9 +228,7 @@ class EraTargetEncoder(TransformerMixin, BaseEstimator):
             The encoded columns, as float64.
         """
         check_is_fitted(self)
-        if eras is None and (known := getattr(self, "_era_column", None)) is not None:
-            names = [known] if isinstance(known, str) else known
-            eras = known if {*names} <= {*names_of_columns(X)} else None
+        eras = era_columns_in(self, X) if eras is None else eras
         X, encoded = self._read(X, eras, reset=False)
         if eras is None:
             return self._encode(X, np.full(encoded.codes.size, -1))

@@ -10,10 +10,11 @@ from sklearn.ensemble import HistGradientBoostingRegressor
 from sklearn.utils import column_or_1d, get_tags
 from sklearn.utils._param_validation import HasMethods
 
-from .._era_arguments import eras_by_name
+from .._era_arguments import eras_by_name, warn_of_row_order
 from .._era_columns import take_era_column
 from .._era_routing import ask, score, takes_eras
 from .._fit_attributes import restores_on_failure
+from .._parameter_object import parameter, with_parameters
 from .._typing import Eras, Estimator, Table
 from ..model_selection import _out_of_era as out_of_era
 from ..model_selection._search_scores import prediction
@@ -23,6 +24,7 @@ from ._scaler import EraTargetTransformer
 _POSITIVE = re.compile(r"(negative|positive) y\b|y are out of the valid range")
 
 
+@with_parameters
 class EraTargetRegressor(RegressorMixin, MetaEstimatorMixin, BaseEstimator):
     """Fit a regressor to targets that are transformed within each era.
 
@@ -61,16 +63,14 @@ class EraTargetRegressor(RegressorMixin, MetaEstimatorMixin, BaseEstimator):
     __metadata_request__fit: ClassVar = {"eras": True}
     __metadata_request__predict: ClassVar = {"eras": True}
     __metadata_request__score: ClassVar = {"eras": False}
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "regressor": [HasMethods(["fit", "predict"]), None],
-        "transformer": [HasMethods(["fit", "transform", "inverse_transform"]), None],
-    }
-
-    def __init__(
-        self, regressor: Estimator | None = None, transformer: Estimator | None = None
-    ) -> None:
-        self.regressor = regressor
-        self.transformer = transformer
+    regressor: Estimator | None = parameter(
+        None, [HasMethods(["fit", "predict"]), None], kw_only=False
+    )
+    transformer: Estimator | None = parameter(
+        None,
+        [HasMethods(["fit", "transform", "inverse_transform"]), None],
+        kw_only=False,
+    )
 
     @eras_by_name
     @restores_on_failure
@@ -97,6 +97,7 @@ class EraTargetRegressor(RegressorMixin, MetaEstimatorMixin, BaseEstimator):
         self._validate_params()
         out_of_era.check_target(y, X, self)
         X, eras = take_era_column(X, eras)
+        warn_of_row_order(eras, X)
         y = column_or_1d(y, warn=True, dtype=np.float64)[:, np.newaxis]
         known = {"eras": eras, "sample_weight": sample_weight}
         regressor, transformer = self.regressor, self.transformer

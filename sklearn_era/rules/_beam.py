@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ._columns import BinsOfColumn, Conditions, is_covered
-from ._refinements import OVERFLOW, RefinementCounter
+from ._refinements import OVERFLOW, RefinementCounter, newton_step
 from ._variance import VarianceTerm
 
 # A set of conditions, all of which must hold.
@@ -60,13 +60,25 @@ def covered_by_any(
 class Round:
     """The inputs of the search in one round: targets, weights and penalties."""
 
-    weights: NDArray[np.float64]  # sample weight times |residual|, with the same sum
+    scores: NDArray[np.float64]  # of the rules so far
+    sample_weight: NDArray[np.float64]
+    residuals: NDArray[np.float64]  # times the sample weight
+    weights: NDArray[np.float64]  # |residuals|, with the sum of the sample weight
     is_positive: NDArray[np.uint8]  # of the class
     curvatures: NDArray[np.float64]  # second derivatives of the log loss
-    moments: NDArray[np.float64] | None  # (n_samples, 2 or 3), of the variance term
+    moments: Any  # (n_samples, 2), of the variance term; None if it needs none
     column_penalties: NDArray[np.float64]
     quality_of_all: float  # of the empty rule, which covers all rows
     rates: dict[str, float]  # the parameters of steps
+
+    def steps(self, covered: NDArray[np.bool_]) -> list[float]:
+        """Return Newton's step for the rows `covered`, and the one for all others."""
+        return [
+            newton_step(
+                self.residuals[rows].sum(), self.curvatures[rows].sum(), **self.rates
+            )
+            for rows in (covered, ~covered)
+        ]
 
 
 @dataclass(frozen=True)
@@ -89,13 +101,8 @@ class BeamSearch:
         best, best_quality = Rule(), -np.inf
         beam = [best]
         for _ in range(self.max_depth):
-            found = self._best(
-                [
-                    (rule, is_union, qualities)
-                    for rule in beam
-                    for is_union, qualities in self._measure(rule, this_round)
-                ]
-            )
+            measured = [x for rule in beam for x in self._measure(rule, this_round)]
+            found = self._best(measured)
             if not found:
                 break
             beam = [*found]
@@ -115,20 +122,19 @@ class BeamSearch:
 
     def _measure(
         self, rule: Rule, this_round: Round
-    ) -> Iterator[tuple[bool, NDArray[np.float64]]]:
-        """Yield `is_union` and the qualities of all refinements (the rule with one
-        condition added): first by *and*, then, if rules may be disjunctions, by *or*.
+    ) -> Iterator[tuple[Rule, bool, NDArray[np.float64]]]:
+        """Yield the rule, `is_union` and the qualities of all refinements (the rule
+        with one condition added): first by *and*, then, if rules may be disjunctions,
+        by *or*.
         """
         penalties = this_round.column_penalties.copy()
         penalties[rule.columns] = 0.0
         penalties += this_round.column_penalties[rule.columns].sum()
-        covered = moving = is_covered(self.X_binned, rule.last)
-        staying: Any = None
-        if rule.others:
-            staying = covered_by_any(self.X_binned, rule.others)
-            covered, moving = moving | staying, moving & ~staying
+        staying = covered_by_any(self.X_binned, rule.others)
+        moving = is_covered(self.X_binned, rule.last) & ~staying
         ways = [(False, moving, staying)]
         if self.has_disjunctions and rule.last:
+            covered = moving | staying
             ways.append((True, ~covered, covered))
         for is_union, moving, staying in ways:
             qualities = self.counter.measure(
@@ -136,30 +142,24 @@ class BeamSearch:
                 *self._sums_of(staying, this_round), penalties, self.min_samples_rule,
             )  # fmt: skip
             if (term := self.variance) is not None and term.of == "probability":
-                assert this_round.moments is not None
                 for place in np.flatnonzero(qualities > -np.inf).tolist():
                     condition = frozenset([self.conditions.bins(place)])
-                    covered = moving & is_covered(self.X_binned, condition)
-                    covered |= False if staying is None else staying
+                    covered = staying | moving & is_covered(self.X_binned, condition)
+                    steps = np.where(covered, *this_round.steps(covered))
                     qualities[place] -= term.penalty * term.of_probability(
-                        covered, this_round.moments, this_round.curvatures,
-                        this_round.rates,
-                    )  # fmt: skip
-            yield is_union, qualities
+                        this_round.scores + steps, this_round.sample_weight
+                    )
+            yield rule, is_union, qualities
 
     def _sums_of(
-        self, staying: NDArray[np.bool_] | None, this_round: Round
-    ) -> tuple[Any, NDArray[np.float64]]:
+        self, staying: NDArray[np.bool_], this_round: Round
+    ) -> tuple[tuple[Any, ...], NDArray[np.float64]]:
         """Return (sums, moments) over the rows `staying`, which stay covered. `sums`
         has the weights of positive and of negative rows, the sum of curvatures, and the
         number of rows; `moments` has sums by group (see `VarianceTerm.start_round`).
         """
-        if staying is None:
-            n_groups = self.variance.is_positive.size if self.variance else 0
-            return (0.0, 0.0, 0.0, 0.0), np.zeros((n_groups, 2))
         moments = np.zeros((0, 2))
-        if self.variance is not None:
-            assert this_round.moments is not None
+        if self.variance is not None and this_round.moments is not None:
             moments = self.variance.sums(this_round.moments, staying)
         weights = this_round.weights[staying]
         negative, positive = np.bincount(this_round.is_positive[staying], weights, 2)

@@ -8,7 +8,6 @@ from numpy.typing import NDArray
 from scipy.special import expit
 
 from ._beam import BeamSearch, Conjunction, Round, Rule
-from ._refinements import newton_step
 
 
 def quality_scales(
@@ -23,6 +22,41 @@ def quality_scales(
         return False, 1.0, 1.0
     unit = m / (positive + negative)
     return False, unit * positive, unit * negative
+
+
+def start_round(
+    search: BeamSearch, scores: NDArray[np.float64], is_positive: NDArray[np.bool_],
+    sample_weight: NDArray[np.float64],
+    draw_penalties: Callable[[], NDArray[np.float64]], parameters: Any,
+) -> Round | None:  # fmt: skip
+    """Return the inputs of the search for the next rule, of which the search's counter
+    gets its own; return None if no residuals are left.
+    """
+    probability = expit(scores)
+    residuals = sample_weight * (is_positive - probability)
+    sizes = np.abs(residuals)
+    if not (sizes[is_positive].any() and sizes[~is_positive].any()):
+        return None
+    unit = sample_weight.sum() / sizes.sum()
+    weights = sizes * unit
+    totals = weights[is_positive].sum(), weights[~is_positive].sum()
+    curvatures = sample_weight * probability * (1.0 - probability)
+    positive = is_positive.view(np.uint8)
+    scales = quality_scales(parameters.quality, float(parameters.m), *totals)
+    quality_of_all = search.counter.start_round(
+        weights, positive, curvatures, totals, *scales
+    )
+    names = ("learning_rate", "l2_regularization")
+    rates = {name: getattr(parameters, name) for name in names}
+    moments = None
+    if search.variance is not None:
+        moments = search.variance.start_round(
+            search.counter, scores, sample_weight, residuals, unit=unit, **rates
+        )
+    return Round(
+        scores, sample_weight, residuals, weights, positive, curvatures, moments,
+        draw_penalties(), quality_of_all, rates,
+    )  # fmt: skip
 
 
 def boost_rules(
@@ -41,39 +75,15 @@ def boost_rules(
     scores = np.zeros(is_positive.size)
     intercept = 0.0
     found: dict[frozenset[Conjunction], tuple[Rule, float]] = {}
-    positive = is_positive.view(np.uint8)
-    names = ("learning_rate", "l2_regularization")
-    rates = {name: getattr(parameters, name) for name in names}
-    quality = parameters.quality, float(parameters.m)
+    given = is_positive, sample_weight, draw_penalties, parameters
     for _ in range(parameters.n_estimators):
-        probability = expit(scores)
-        residuals = sample_weight * (is_positive - probability)
-        sizes = np.abs(residuals)
-        if not (sizes[is_positive].any() and sizes[~is_positive].any()):
-            break  # no residuals are left
-        unit = sample_weight.sum() / sizes.sum()
-        weights = sizes * unit
-        totals = weights[is_positive].sum(), weights[~is_positive].sum()
-        curvatures = sample_weight * probability * (1.0 - probability)
-        quality_of_all = search.counter.start_round(
-            weights, positive, curvatures, totals, *quality_scales(*quality, *totals)
-        )
-        moments = None
-        if search.variance is not None:
-            moments = search.variance.start_round(
-                search.counter, scores, sample_weight, residuals, unit=unit, **rates
-            )  # fmt: skip
-        this_round = Round(
-            weights, positive, curvatures, moments, draw_penalties(), quality_of_all,
-            rates,
-        )  # fmt: skip
+        this_round = start_round(search, scores, *given)
+        if this_round is None:
+            break
         rule = search.find(this_round)
         covered = rule.covers(search.X_binned)
-        inside, outside = (
-            newton_step(residuals[rows].sum(), curvatures[rows].sum(), **rates)
-            for rows in (covered, ~covered)
-        )
-        scores += np.where(covered, inside, outside)
+        inside, outside = this_round.steps(covered)
+        scores = scores + np.where(covered, inside, outside)
         if rule == Rule():
             intercept += inside
             continue

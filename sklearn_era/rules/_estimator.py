@@ -24,7 +24,7 @@ from sklearn.utils.validation import (
 
 from .._era_arguments import eras_by_name, warn_of_row_order
 from .._era_columns import take_era_column
-from .._eras import check_eras, read_eras
+from .._eras import EncodedEras, check_eras, read_eras
 from .._fit_attributes import restores_on_failure
 from .._parameter_object import parameter, with_parameters
 from .._scikit_learn import check_sample_weight
@@ -136,7 +136,7 @@ class RuleEnsembleClassifier(
         warn_of_row_order(eras, X)
         values, known_categories = self._columns_of(X, reset=True)
         encoded = None if eras is None else read_eras(eras, X)
-        labels = self._group_labels(X, eras, groups)
+        labels = self._group_labels(X, encoded, groups)
         target = check_y(y, self)
         check_consistent_length(values, target)
         if values.shape[0] >= MAX_ROWS:
@@ -222,7 +222,9 @@ class RuleEnsembleClassifier(
             )
         return X_binned
 
-    def _group_labels(self, X: Any, eras: Eras, groups: Any) -> NDArray[Any] | None:
+    def _group_labels(
+        self, X: Any, eras: EncodedEras | None, groups: Any
+    ) -> NDArray[Any] | None:
         """Return the rows' groups for the variance term; None if there is no penalty.
         Raise ValueError if there is a penalty, and neither groups nor eras are given.
         """
@@ -230,12 +232,14 @@ class RuleEnsembleClassifier(
             groups = check_eras(groups, X, name="groups")
         if self.variance_penalty == 0:
             return None
-        if groups is None and eras is None:
+        if groups is not None:
+            return groups
+        if eras is None:
             raise ValueError(
                 f"variance_penalty={self.variance_penalty!r} needs groups: pass "
                 "fit(X, y, groups=...) or eras=..., with one label a row."
             )
-        return check_eras(eras, X) if groups is None else groups
+        return eras.decode()
 
     def _draw_penalties(
         self, penalties: NDArray[np.float64], rng: np.random.RandomState

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from scipy.special import expit
 
 from .._eras import encode_eras
-from ._refinements import RefinementCounter, newton_step
+from ._refinements import RefinementCounter
 
 
 def make_term(
@@ -55,19 +55,20 @@ class VarianceTerm:
         """Return the sum of each column of `values` over `rows`, for each group."""
         groups, n_groups = self.groups[rows], self.is_positive.size
         sums = [np.bincount(groups, column[rows], n_groups) for column in values.T]
-        return np.stack(sums, axis=1)
+        # Counts of no rows are integers, whatever the type of the column.
+        return np.stack(sums, axis=1, dtype=np.float64)
 
     def start_round(
         self, counter: RefinementCounter, scores: NDArray[np.float64],
         sample_weight: NDArray[np.float64], residuals: NDArray[np.float64],
         **steps: float,
-    ) -> NDArray[np.float64]:  # fmt: skip
+    ) -> NDArray[np.float64] | None:  # fmt: skip
         """Pass a round's sums to the counter, and return two moments of each row:
         weight times v, and the weight (times ``v ** 2`` if v is a loss). If v is a
-        probability, only return the `moments` that `of_probability` takes.
+        probability, return None.
         """
         if self.of == "probability":
-            return np.stack([scores, sample_weight, residuals], axis=1)
+            return None
         with np.errstate(over="ignore", invalid="ignore"):
             values = scores
             if self.of == "loss":
@@ -83,18 +84,10 @@ class VarianceTerm:
         return moments
 
     def of_probability(
-        self, covered: NDArray[np.bool_], moments: NDArray[np.float64],
-        curvatures: NDArray[np.float64], rates: dict[str, float],
-    ) -> float:  # fmt: skip
-        """Return the term's value for probabilities after adding a rule that covers the
-        rows `covered`.
-        """
-        scores, weight, residuals = moments.T
-        steps = [
-            newton_step(residuals[rows].sum(), curvatures[rows].sum(), **rates)
-            for rows in (covered, ~covered)
-        ]
-        p = expit(scores + np.where(covered, *steps))
+        self, scores: NDArray[np.float64], sample_weight: NDArray[np.float64]
+    ) -> float:
+        """Return the term's value for the probabilities of rows with these scores."""
+        p, weight = expit(scores), sample_weight
         powers = np.stack([weight, weight * p, weight * p**2], axis=1)
         total, first, second = self.sums(powers).T
         variances = np.maximum(second / total - (first / total) ** 2, 0.0)

@@ -18,8 +18,12 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from helpers.grids import on_grid, slow
-from sklearn_era import calibration
-from sklearn_era.calibration import EraConformalClassifier, EraConformalRegressor
+from sklearn_era.calibration import (
+    EraCalibratedClassifier,
+    EraConformalClassifier,
+    EraConformalRegressor,
+    coverage_score,
+)
 from sklearn_era.inspection import EraScoreDisplay
 from sklearn_era.model_files import ModelFileError, save_model
 from sklearn_era.model_selection import EraSearchCV, EraWalkForwardSplit
@@ -53,13 +57,16 @@ def left_out(model, X, y, eras, weights, ordered):
     return [(whole if ordered else fit, fit, i, mass) for fit, i, mass in rows]
 
 
-@pytest.mark.parametrize("order", ["ordered", "unordered"])
-@pytest.mark.parametrize("Model", [
-    EraConformalRegressor, EraConformalClassifier, calibration.EraCalibratedClassifier,
+each_model = pytest.mark.parametrize(("Model", "inner"), [
+    (EraConformalRegressor, Ridge()), (EraConformalClassifier, LogisticRegression()),
+    (EraCalibratedClassifier, LogisticRegression()),
 ])  # fmt: skip
-def test_progress_has_the_time_left_and_changes_nothing(Model, order, capsys):
+
+
+@pytest.mark.parametrize("order", ["ordered", "unordered"])
+@each_model
+def test_progress_has_the_time_left_and_changes_nothing(Model, inner, order, capsys):
     X, y, eras = make_rows(9)
-    inner = Ridge() if Model is EraConformalRegressor else LogisticRegression()
     y = y if Model is EraConformalRegressor else thirds(y)
     quiet = Model(inner, cv=3, era_order=order).fit(X, y, eras=eras)
     assert not capsys.readouterr().out
@@ -193,27 +200,20 @@ def test_too_few_eras_are_warned_of():
         assert classifier.predict_set(X).all()
 
 
-def test_eras_without_weight_are_none_and_those_tested_twice_count_once():
+def test_eras_that_are_tested_twice_count_once():
     X, y, eras = make_rows(12)
-    weights = (eras != 3).astype(float)
-    model = EraConformalRegressor(Ridge(), era_order="unordered")
-    model.fit(X, y, eras=eras, sample_weight=weights)
-    assert model.era_labels_.tolist() == [0, 1, 2, *range(4, 12)]
     twice = [*GroupKFold(3).split(X, groups=eras), *GroupKFold(4).split(X, groups=eras)]
     model = EraConformalRegressor(Ridge(), cv=twice).fit(X, y, eras=eras)
     assert model._masses.sum() == pytest.approx(12 / 13)
 
 
 @pytest.mark.parametrize("order", ["ordered", "unordered", "groups"])
-@pytest.mark.parametrize("Model", [
-    EraConformalRegressor, EraConformalClassifier, calibration.EraCalibratedClassifier,
-])  # fmt: skip
-def test_eras_without_weight_are_as_if_left_out(Model, order):
+@each_model
+def test_eras_without_weight_are_as_if_left_out(Model, inner, order):
     X, y, eras = make_rows(12)
-    inner = Ridge() if Model is EraConformalRegressor else LogisticRegression()
     y = y if Model is EraConformalRegressor else thirds(y)
     weights, groups = (~np.isin(eras, [0, 1, 5])).astype(float), np.arange(y.size) % 4
-    if order == "groups" and Model is not calibration.EraCalibratedClassifier:
+    if order == "groups" and Model is not EraCalibratedClassifier:
         weights[groups == 3] = 0
         eras, order = pl.DataFrame({"era": eras, "group": groups.astype(str)}), "auto"
     found = []
@@ -224,6 +224,7 @@ def test_eras_without_weight_are_as_if_left_out(Model, order):
     for name in ("era_labels_", "_known_groups"):
         of_both = [list(getattr(model, name, [])) for model in found]
         assert of_both[0] == of_both[1]
+    assert not {0, 1, 5} & {*found[0].era_labels_}
     method = {"EraConformalRegressor": "predict_interval"}.get(Model.__name__)
     one, other = (getattr(x, method or "predict_proba") for x in found)
     level = {"level": 0.6} if method else {}
@@ -289,46 +290,43 @@ def test_refusals(call, message):
         call(EraConformalRegressor(Ridge()), X, y, eras)
 
 
+FOUR, ENDS = [0.0, 1.0, 2.0, 3.0], [[0, 1], [1, 1], [0, 1], [2, 4]]
+SETS = np.array([[True, False, True], [False, True, True]])
+
+
 def test_coverage_is_drawn_by_era():
-    y, ends = [0.0, 1.0, 2.0, 3.0], [[0, 1], [1, 1], [0, 1], [2, 4]]
-    assert calibration.coverage_score(y, ends) == 0.75
-    assert calibration.coverage_score(y, ends, sample_weight=[1, 1, 2, 0]) == 0.5
-    sets = np.array([[True, False, True], [False, True, True]])
-    assert calibration.coverage_score(["a", "a"], sets, classes=["a", "b", "c"]) == 0.5
-    column, classes = pl.DataFrame({"y": y}), pl.DataFrame({"y": ["a", "a"]})
-    assert calibration.coverage_score(column, ends, sample_weight=[1, 1, 2, 0]) == 0.5
-    assert calibration.coverage_score(classes, sets, classes=["a", "b", "c"]) == 0.5
-    for wrong in (sets, sets[:, :2], pl.DataFrame(sets[:, :2])):
-        with pytest.raises(
-            ValueError, match=r"^y_pred must hold booleans, .* if classes h"
-        ):
-            calibration.coverage_score([0, 1], wrong)
-    for wrong in ([[0, 1]], ends[0]):
-        with pytest.raises(ValueError, match=r"y_pred must be of shape \(4, 2\); got"):
-            calibration.coverage_score(y, wrong)
-    missing = [[0.0, 1.0], [1.0, np.nan], [0.0, 1.0], [2.0, 4.0]]
-    for given, classes, message in (
-        (([*y[:3], np.nan], ends), None, "^y_true has 1 missing .* first at row 3"),
-        ((y, missing), None, "^y_pred has 1 missing .* first at row 1"),
-        ((y, ends), [1, 2], "^y_pred must hold booleans"),
-    ):
-        with pytest.raises(ValueError, match=message):
-            calibration.coverage_score(*given, classes=classes)
-    for weights in ([1, 2], [0, 0, 0, 0], [1, -1, 1, 1]):
-        with pytest.raises(ValueError, match=r"[Ww]eight|Negative"):
-            calibration.coverage_score(y, ends, sample_weight=weights)
-    of = {"eras": [1, 1, 2, 2], "metric": calibration.coverage_score}
-    display = EraScoreDisplay.from_predictions(y, ends, **of)
+    assert coverage_score(FOUR, ENDS) == 0.75
+    for y in (FOUR, pl.DataFrame({"y": FOUR})):
+        assert coverage_score(y, ENDS, sample_weight=[1, 1, 2, 0]) == 0.5
+    for y in (["a", "a"], pl.DataFrame({"y": ["a", "a"]})):
+        assert coverage_score(y, SETS, classes=["a", "b", "c"]) == 0.5
+    of = {"eras": [1, 1, 2, 2], "metric": coverage_score}
+    display = EraScoreDisplay.from_predictions(FOUR, ENDS, **of)
     assert (display.scores.tolist(), display.worst) == ([1.0, 0.5], 1)
+
+
+@pytest.mark.parametrize(("y", "found", "given", "message"), [
+    *(([0, 1], wrong, {}, "^y_pred must hold booleans, .* if classes h")
+      for wrong in (SETS, SETS[:, :2], pl.DataFrame(SETS[:, :2]))),
+    (FOUR, ENDS, {"classes": [1, 2]}, "^y_pred must hold booleans"),
+    *((FOUR, wrong, {}, r"y_pred must be of shape \(4, 2\); got")
+      for wrong in ([[0, 1]], ENDS[0])),
+    ([*FOUR[:3], np.nan], ENDS, {}, "^y_true has 1 missing .* first at row 3"),
+    (FOUR, [[0, 1], [1, np.nan], *ENDS[2:]], {}, "^y_pred has 1 miss.* first at row 1"),
+    *((FOUR, ENDS, {"sample_weight": weights}, "[Ww]eight|Negative")
+      for weights in ([1, 2], [0, 0, 0, 0], [1, -1, 1, 1])),
+])  # fmt: skip
+def test_coverage_is_refused(y, found, given, message):
+    with pytest.raises(ValueError, match=message):
+        coverage_score(y, found, **given)
 
 
 def test_the_power_is_that_of_the_fit():
     X, y, eras = make_rows(5)
     model = EraConformalRegressor(Ridge()).fit(X, y, eras=eras)
-    ends = model.predict_interval(X, 0.5)
-    np.testing.assert_array_equal(
-        model.set_params(power=2).predict_interval(X, 0.5), ends
-    )
+    before = model.predict_interval(X, 0.5)
+    after = model.set_params(power=2).predict_interval(X, 0.5)
+    np.testing.assert_array_equal(after, before)
 
 
 def test_classes_that_a_fold_lacks_have_no_probability_there():
@@ -365,7 +363,7 @@ def test_transformers_get_the_eras_of_rows(wrap, era_order):
     of_fit = {"eras": eras[old]}
     model = EraConformalRegressor(wrap(pipe, X[old], y[old], eras[old]))
     plain = FrozenEstimator(LinearRegression().fit(Z[old], y[old]))
-    by_hand = EraConformalRegressor(plain if wrap is frozen else LinearRegression())
+    by_hand = EraConformalRegressor(plain if wrap is frozen else plain.estimator)
     for one, rows in ((model, X), (by_hand, Z)):
         one.set_params(era_order=era_order).fit(rows[old], y[old], **of_fit)
     expected = by_hand.predict_interval(Z[new], 0.7)
@@ -397,7 +395,7 @@ def test_transformers_get_the_eras_of_rows(wrap, era_order):
     (EraConformalClassifier, "bird", r"no class of the estimator in 3 row.*\(bird\)"),
     (EraConformalClassifier, "zebra", "no class of the estimator"),
     (EraConformalClassifier, None, r"^y has 3 missing .* row 2 \(None\): drop"),
-    (calibration.EraCalibratedClassifier, "cow", "no class of the estimator"),
+    (EraCalibratedClassifier, "cow", "no class of the estimator"),
 ])  # fmt: skip
 def test_targets_that_a_frozen_model_cannot_know_are_refused(kind, bad, message):
     X, y, eras = make_rows(6)

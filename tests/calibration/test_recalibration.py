@@ -195,6 +195,8 @@ def test_what_an_era_does_not_tell_by_itself_is_nan():
     ([0, 1, 1], [0.1, 0.2, 0.3], {"pos_label": "x"}, "pos_label and another"),
     ([0, 1, 1], [0.1, 1.2, 0.3], {}, "greater than 1: 1.2"),
     ([0, 1, 1], [0.1, 0.2], {}, "inconsistent numbers"),
+    ([0, 1, 1], np.full((3, 2), 0.5), {}, r"shape \(3, 2\): pass .* y_prob\[:, 1\]"),
+    ([0, 1, 1], [0.1, 0.2, 0.3], {"sample_weight": [0, 1, 1]}, "and another class"),
 ])  # fmt: skip
 def test_refusals(y, p, params, message):
     with pytest.raises(ValueError, match=message):
@@ -271,10 +273,6 @@ def test_eras_without_weight_are_none():
     expected = era_calibration(y[kept], p[kept], **given)
     assert found.spread == expected.spread
     np.testing.assert_array_equal(found.eras, expected.eras)
-    with pytest.raises(ValueError, match=r"of shape \(4, 2\): pass .* y_prob\[:, 1\]"):
-        era_calibration([0, 1, 0, 1], np.full((4, 2), 0.5), eras=[1, 1, 2, 2])
-    with pytest.raises(ValueError, match="pos_label and another class"):
-        era_calibration(y, p, eras=eras, sample_weight=y)
 
 
 @pytest.mark.parametrize("n_rows", [10, 300])

@@ -106,6 +106,8 @@ def test_blocks_follow_the_numbers_in_text(texts, times, by):
     (["nan", "inf"], {"n_blocks": 2, "by": "time"}, r"subtracted; got .*'inf'"),
     (["-10 days", "-2 days", "-1 days"], {"n_blocks": 2, "by": "time"}, "'-1 days'"),
     (["01-2020", "02-2020"], {"n_blocks": 2}, "pass numbers or dates"),
+    (pd.DataFrame({"a": [1, 2], "b": 1}), {"n_blocks": 2},
+     r"combinations of columns, .* order: pass numbers or dates\.$"),
     ([0, 1, np.inf], {"n_blocks": 2, "by": "time"},
      "^times needs finite labels, and there are infinite ones, such as inf: "),
     ([-1e308, 0, 1e308], {"n_blocks": 2, "by": "time"}, "1e.308 and -1e.308 is infin"),

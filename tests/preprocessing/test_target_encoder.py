@@ -225,14 +225,13 @@ def test_noise_tells_nothing(era_order, how):
         assert abs(of_eras.mean()) < 2 * error + 1e-6  # 0 where all is shrunk to 0
 
 
-@pytest.mark.parametrize("library", ["pandas", "polars"])
-def test_text_of_data_frames_is_encoded(library, tmp_path):
-    frames = pytest.importorskip(library)
+@pytest.mark.parametrize("frames", [pd, pl])
+def test_text_of_data_frames_is_encoded(frames, tmp_path):
     text = np.array(["a", "b", "c", "d", "e", "f", "g", None], dtype=object)[CODES]
     frame = frames.DataFrame({"era": ERAS, "text": text.tolist(), "number": Y})
     labels = np.digitize(Y, [5, 15])
     of_classes = EVERY | {"target_type": "multiclass"}
-    encoder = EraTargetEncoder(**of_classes).set_output(transform=library)
+    encoder = EraTargetEncoder(**of_classes).set_output(transform=frames.__name__)
     found = encoder.fit_transform(frame, labels, eras="era")
     ends = [f"{kind}_{k}" for kind in ("effect", "variation") for k in range(3)]
     names = [f"text_{end}" for end in [*ends, "count"]]
@@ -256,10 +255,10 @@ def test_text_of_data_frames_is_encoded(library, tmp_path):
         assert not of_new[1, [0, 1, 2, 6]].any()
 
 
-@pytest.mark.parametrize("library", ["pandas", "polars"])
-def test_without_text_all_columns_of_a_frame_are_encoded(library):
-    frames, table = pytest.importorskip(library), np.column_stack([CODES, CODES % 3])
-    frame = frames.DataFrame({"era": ERAS, "shop": table[:, 0], "kind": table[:, 1]})
+@pytest.mark.parametrize("make", [pd.DataFrame, pl.DataFrame])
+def test_without_text_all_columns_of_a_frame_are_encoded(make):
+    table = np.column_stack([CODES, CODES % 3])
+    frame = make({"era": ERAS, "shop": table[:, 0], "kind": table[:, 1]})
     encoder = EraTargetEncoder(target_type="continuous")
     expected = encoder.fit_transform(table, Y, eras=ERAS)
     assert_array_equal(encoder.fit_transform(frame, Y, eras="era"), expected)
@@ -267,21 +266,21 @@ def test_without_text_all_columns_of_a_frame_are_encoded(library):
     assert [*encoder.get_feature_names_out()] == ["shop_effect", "kind_effect"]
 
 
-COUNTS = {"whole": np.int64, "floats": float, "objects": object, "frame": pd.Series}
+COUNTS = np.round(Y - Y.min())
 CLASSES = {
     "flags": np.array([False, True]), "floats": np.array([0.0, 1.0]),
     "names": np.array(["no", "yes"]), "codes": np.array([1, 2], dtype=object),
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("kind", COUNTS)
-def test_counts_are_numbers(kind):
-    counts = np.round(Y - Y.min())
-    given = pd.Series(counts, dtype="Int64") if kind == "frame" else None
-    given = counts.astype(COUNTS[kind]) if given is None else given
+@pytest.mark.parametrize("given", [
+    COUNTS.astype(np.int64), COUNTS, COUNTS.astype(object),
+    pd.Series(COUNTS, dtype="Int64"),
+], ids=["whole", "floats", "objects", "nullable"])  # fmt: skip
+def test_counts_are_numbers(given):
     found = EraTargetEncoder().fit_transform(X, given, eras=ERAS)
     expected = EraTargetEncoder(target_type="continuous")
-    assert_array_equal(found, expected.fit_transform(X, counts, eras=ERAS))
+    assert_array_equal(found, expected.fit_transform(X, COUNTS, eras=ERAS))
 
 
 @pytest.mark.parametrize("names", CLASSES.values(), ids=CLASSES)
@@ -323,6 +322,10 @@ def test_rows_without_the_column_of_eras_are_of_a_new_one(make):
     found = encoder.transform(frame)
     assert_array_equal(found, encoder.transform(text, eras=ERAS))
     assert (np.asarray(found) != of_new).any()
+    both = make(columns | {"site": CODES % 2})
+    encoder.set_params(era_order="ordered").fit(both, Y, eras=["era", "site"])
+    with pytest.raises(ValueError, match=r"^X lacks 'site', of the columns 'era', 'si"):
+        encoder.transform(frame)
 
 
 def test_numbers_relative_to_categories_are_less_their_effect_on_them(tmp_path):

@@ -130,14 +130,10 @@ def test_a_fit_is_the_references(quality, variance_of, disjunctions):
     assert_allclose(est.decision_function(X), state.scores, rtol=1e-9)
 
 
-def _bins(est, X):
-    return est._bin_mapper.transform(est._columns_of(X, reset=False)[0])
-
-
 def test_scores_are_sums_over_rules():
     est = fitted(X, Y, n_estimators=20)
     table, scores = est.rule_table(X, Y, as_frame=True), est.decision_function(X)
-    signs = [np.where(r.rule.covers(_bins(est, X)), 1, -1) for r in est._rules]
+    signs = [np.where(r.rule.covers(est._binned(X)), 1, -1) for r in est._rules]
     expected = est.intercept_[1] + table["coefficient"].to_numpy() @ np.array(signs)
     assert_allclose(scores, expected)
     assert_allclose(est.predict_proba(X)[:, 1], expit(scores))
@@ -147,7 +143,7 @@ def test_scores_are_sums_over_rules():
 def test_the_table_has_rates_in_all_and_by_era():
     weights = np.random.default_rng(0).uniform(size=len(Y))
     est = fitted(X, Y, ERAS, sample_weight=weights)
-    table, covered = est.rules_, est._rules[0].rule.covers(_bins(est, X))
+    table, covered = est.rules_, est._rules[0].rule.covers(est._binned(X))
     of_class = table.class_label[0] == Y
 
     def share(rows):

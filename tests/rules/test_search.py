@@ -9,12 +9,11 @@ from hypothesis import strategies as st
 
 from helpers import rules as reference
 from sklearn_era.rules._beam import BeamSearch, Round, Rule
-from sklearn_era.rules._boosting import quality_scales
+from sklearn_era.rules._boosting import start_round
 from sklearn_era.rules._columns import fit_bins, list_conditions
 from sklearn_era.rules._refinements import RefinementCounter
 from sklearn_era.rules._variance import make_term
 
-RATES = ("learning_rate", "l2_regularization")
 QUALITIES = ("youden", "laplace", "m_estimate")
 
 
@@ -47,19 +46,14 @@ def draw_problem(
         variance = make_term(labels, is_positive, 1, *term)
         state.groups = variance.groups
     conditions = list_conditions(mapper, (X_binned == missing_bin).any(axis=0))
-    counter, sizes = RefinementCounter(X_binned, conditions, 2), np.abs(state.residuals)
-    unit = weights.sum() / sizes.sum()
-    totals = unit * sizes[is_positive].sum(), unit * sizes[~is_positive].sum()
-    rows = sizes * unit, is_positive.view(np.uint8), state.curvatures
-    counter.start_round(*rows, totals, *quality_scales(state.quality, state.m, *totals))
-    rates = {name: getattr(state, name) for name in RATES}
-    moments = variance and variance.start_round(
-        counter, state.scores, weights, state.residuals, unit=unit, **rates
-    )
+    counter = RefinementCounter(X_binned, conditions, 2)
     search = BeamSearch(
         X_binned, conditions, counter, variance, 30, 2, False, state.min_samples_rule
     )
-    this_round = Round(*rows, moments, state.column_penalties, -np.inf, rates)
+    rows = state.scores, is_positive, weights, lambda: state.column_penalties
+    this_round = start_round(search, *rows, state)
+    # The reference does not leave penalised rules for the one that covers all rows.
+    this_round = replace(this_round, quality_of_all=-np.inf)
     listed = reference.list_conditions(
         X_binned, mapper.n_bins_non_missing_.tolist(), is_categorical, missing_bin
     )

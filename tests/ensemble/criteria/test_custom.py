@@ -111,7 +111,8 @@ class Broken(CustomCriterion):
         if self.fault == "error":
             raise ZeroDivisionError("the user's own")
         return {"shape": np.ones(n + 1), "nan": np.full(n, np.nan), "none": None,
-                "text": np.full(n, "a")}[self.fault]  # fmt: skip
+                "text": np.full(n, "a"),
+                "one": SplitKeys(1, 1)}[self.fault]  # fmt: skip
 
 
 class Refusing(CustomCriterion):
@@ -226,6 +227,7 @@ def test_keys_get_the_sums_of_every_era():
     ("shape", ValueError, "keys returned an array of shape .* return one number"),
     ("none", ValueError, "Broken.keys returned None for .* splits; return one"),
     ("text", ValueError, "shape .* and dtype <U1 for .* splits; return one number"),
+    ("one", ValueError, r"an array of shape \(\) and dtype int64 for .* return one n"),
     ("nan", ValueError, "Broken.keys returned nan for .* splits; return -inf"),
 ])  # fmt: skip
 @pytest.mark.parametrize("n_threads", [1, 2])
