@@ -89,10 +89,10 @@ def _index_of(key: object, estimator: BaseEstimator) -> int:
             f"feature_penalty has the feature {key!r}, but X has no names of columns: "
             "count them, from 0, or pass a data frame whose columns have names."
         )
-    (found,) = np.nonzero(names == key)
-    if found.size == 0:
-        hint = did_you_mean(key, names.tolist()) if isinstance(key, str) else ""
+    names = names.tolist()
+    if key not in names:
+        hint = did_you_mean(key, names) if isinstance(key, str) else ""
         raise ValueError(
             f"feature_penalty has the feature {key!r}, which is no column of X.{hint}"
         )
-    return int(found[0])
+    return names.index(key)

@@ -245,7 +245,7 @@ class JustTrainTwice(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
             name, reader = None, "identification_estimator"
             first = clone(self.identification_estimator)
         n_iter = self.identification_iterations
-        default = inspect.signature(type(self)).parameters["identification_iterations"]
+        default = inspect.signature(JustTrainTwice).parameters["identification_iterations"]
         if name is not None:
             now = first.get_params()[name]  # None is XGBoost's own default
             if now is None or now > n_iter:

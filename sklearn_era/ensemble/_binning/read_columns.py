@@ -116,9 +116,11 @@ def read_by_column(
 
 
 def check_numbers(
-    estimator: BaseEstimator, X: Any, error: Exception | None = None
+    estimator: BaseEstimator | None, X: Any, error: Exception | None = None
 ) -> None:
-    """Raise ValueError for a column of dates, or for the column that caused `error`."""
+    """Raise ValueError for a column of dates, or for the column that caused `error`. If
+    `estimator` is None, no column is categorical.
+    """
     if error is None and not any(map(holds_dates, {*dtypes_of(X)})):
         return
     table = as_frame(X)
