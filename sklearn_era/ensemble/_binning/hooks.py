@@ -91,6 +91,7 @@ class BinningMixin(gradient_boosting.BaseHistGradientBoosting):
     def _preprocess_X(self, X: Any, *, reset: bool) -> Any:
         """Preprocess X as scikit-learn does, but wrap a `BinnedDataset`, or small
         integers, in an `UnbinnedRows`. `reset` is True for the training data of a fit.
+        If the fit's state has `rows_of_values`, let rare categories share a bin.
         """
         if reset:
             # All rows from here to the binning of the training rows belong to the fit.
@@ -108,21 +109,15 @@ class BinningMixin(gradient_boosting.BaseHistGradientBoosting):
             given = self.categorical_features
             self.is_categorical_ = check_categorical_features(X, given)
         if columns is None or self.is_categorical_ is not None:
-            return self._encode(X, reset)
+            encoded = encode(self, X, reset=reset)
+            n_rows = self._fit_state.rows_of_values if reset else None
+            if self.is_categorical_ is not None and n_rows is not None:
+                share_bins(self, encoded[0], n_rows)
+            return encoded
         self._preprocessor = self._is_categorical_remapped = None
         # Integers pass all checks of arrays; feature names and their number may not.
         validate_data(self, X, reset=reset, skip_check_array=True)
         return (columns, None) if reset else columns
-
-    def _encode(self, X: Table, reset: bool) -> Any:
-        """Preprocess X as scikit-learn does. If the fit's state has `rows_of_values`,
-        the number of rows for each value of X, let rare categories share a bin.
-        """
-        encoded = encode(self, X, reset=reset)
-        n_rows = self._fit_state.rows_of_values if reset else None
-        if self.is_categorical_ is not None and n_rows is not None:
-            share_bins(self, encoded[0], n_rows)
-        return encoded
 
     def _group_categories(self, X: Any, is_training_data: bool) -> None:
         """Replace codes by bins in columns of X with more categories than bins."""

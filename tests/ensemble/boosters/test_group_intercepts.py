@@ -244,14 +244,6 @@ def test_groups_far_from_the_others_that_open_in_held_out_weeks():
     assert predicted.mean() == pytest.approx(counts[last].mean(), rel=0.2)
 
 
-def test_a_warm_start_goes_on():
-    model = regressor(max_iter=30, warm_start=True).fit(X, y, eras=ERAS)
-    model.set_params(max_iter=60).fit(X, y, eras=ERAS)
-    at_once = regressor(max_iter=60).fit(X, y, eras=ERAS)
-    found, expected = (m.predict(X, eras=ERAS) for m in (model, at_once))
-    assert np.mean((y - found) ** 2) < 1.3 * np.mean((y - expected) ** 2)
-
-
 @pytest.mark.parametrize("horizon", [1, 3])
 def test_a_horizon_is_that_of_rows_without_an_era(horizon):
     slow = X[:, 0] + np.cumsum(rng.normal(size=40, scale=0.5)).repeat(21)

@@ -531,27 +531,6 @@ def test_noise_of_later_eras_is_pooled_with_that_of_the_fit(
     assert model._era_series[1, 20:, 0] == pytest.approx(expected)
 
 
-def test_two_rows_that_agree_by_chance_are_not_believed():
-    """Simulated levels, of which the truth is known."""
-    errors = {"pooled": [], "own": []}
-    for seed in range(12):
-        rng = np.random.default_rng(seed)
-        eras = np.repeat(np.arange(31), [20] * 30 + [2])
-        level = np.cumsum(rng.normal(size=31)) * 0.3
-        y, X = level[eras] + 2 * rng.normal(size=eras.size), np.zeros((eras.size, 1))
-        y[-2:] = y[-2:].mean() + 0.01 * rng.normal(size=2)
-        old = eras < 30
-        for name, of_name in errors.items():
-            model = Regressor(max_iter=2, era_effects=AUTO, early_stopping=False)
-            model.fit(X[old], y[old], eras=eras[old])
-            if name == "own":
-                del model._era_noise
-            model._update_intercepts(X[~old], y[~old], eras[~old])
-            of_name.append(model.predict(X[:1], eras=[30]).item() - level[30])
-    pooled, own = (np.mean(np.square(x)) for x in errors.values())
-    assert pooled < 0.5 * own
-
-
 def test_a_far_level_of_a_later_era_is_reached():
     """From odds of 1 to those of 20, by steps of at most 1."""
     eras, shares = np.repeat(np.arange(8), 210), np.array([0.5] * 6 + [20 / 21] * 2)
