@@ -41,7 +41,8 @@ class BinnedDataset:
 
     Make a data set with :meth:`from_arrays` or :meth:`from_parquet`. A data set has no
     categorical features and no raw values: ``predict``, `X_val` and callbacks that read
-    `X` need raw rows. Cross-validation cannot split it: make a data set for each fold.
+    `X` need raw rows. Two columns of eras are combined, and are never times and groups.
+    Cross-validation cannot split it: make a data set for each fold.
     A warning names columns without a value, on which no tree splits.
 
     Attributes

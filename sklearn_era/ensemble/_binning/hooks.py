@@ -58,6 +58,7 @@ class BinningMixin(gradient_boosting.BaseHistGradientBoosting):
     _preprocessor: Any
     is_categorical_: Any
     categorical_features: Any
+    era_order: Any
     max_bins: int
     verbose: int
 
@@ -140,8 +141,9 @@ class BinningMixin(gradient_boosting.BaseHistGradientBoosting):
             self._fit_state.previous.check_same_categories(self)
 
     def _check_dataset(self, X: BinnedDataset, reset: bool) -> None:
-        """Raise ValueError unless this is a fit with the `max_bins` of the data set and
-        no `categorical_features`. Copy the names of features to the estimator.
+        """Raise ValueError unless this is a fit with the `max_bins` of the data set, no
+        `categorical_features` and no groups beside times. Copy the names of features to
+        the estimator.
         """
         if not reset:
             raise ValueError(
@@ -159,6 +161,12 @@ class BinningMixin(gradient_boosting.BaseHistGradientBoosting):
                 f"categorical_features={self.categorical_features!r}: a BinnedDataset "
                 "has no categorical features. Fit to the raw rows, or set "
                 "categorical_features=None."
+            )
+        if X.eras is not None and not isinstance(self.era_order, str):
+            raise ValueError(
+                f"era_order={self.era_order!r} is for two columns of eras, times and "
+                "groups, and a BinnedDataset has one label a row: fit to the raw rows, "
+                "or set era_order to 'ordered' or 'unordered'."
             )
         X.check_bins()
         self.is_categorical_ = self._preprocessor = self._is_categorical_remapped = None

@@ -358,6 +358,15 @@ def test_labels_in_another_order_of_rows_are_warned_of():
         BinnedDataset.from_arrays(TWO_ROWS[["a"]], [0.0, 1.0], eras=eras)
 
 
+@pytest.mark.parametrize("kind", [Regressor, EraForestRegressor])
+def test_times_and_groups_are_refused(kind):
+    columns = np.column_stack([np.arange(60) // 10, np.arange(60) % 3])
+    dataset = BinnedDataset.from_arrays(np.ones((60, 1)), np.arange(60), eras=columns)
+    model = kind(era_order=("ordered", "unordered"), split_criterion="era")
+    with pytest.raises(ValueError, match=r"^era_order=\('ordered', 'unordered'\) is f"):
+        model.fit(dataset)
+
+
 def test_it_is_no_array_and_cannot_be_split():
     dataset, _, y, *_ = datasets_of()
     model = Regressor(max_iter=1).fit(dataset)
