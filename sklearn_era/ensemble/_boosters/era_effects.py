@@ -190,12 +190,17 @@ def begin_intercepts(
 ) -> EraIntercepts | None:  # fmt: skip
     """Return the object that updates a fit's intercepts, or None without `era_effects`.
     Unless `is_warm`, first delete the intercepts of an earlier fit. Raise ValueError if
-    the estimator still has intercepts, but no `era_effects`.
+    the estimator still has intercepts, but no `era_effects`, or `eras` have no groups.
     """
     if not is_warm:
         drop_attributes(estimator, FITTED_INTERCEPTS)
     if estimator.era_effects is not None:
         assert eras is not None  # by `_check_eras`
+        if eras.groups is None and hasattr(estimator, "_group_labels"):
+            raise ValueError(
+                "eras leaves out the groups whose intercepts warm_start=True keeps; "
+                "pass times and groups, or set warm_start=False."
+            )
         return EraIntercepts(estimator, eras, is_warm, exchange)
     if hasattr(estimator, "_era_labels"):
         raise ValueError(

@@ -315,6 +315,12 @@ def test_groups_of_a_few_rows_of_classes_differ():
     assert 0.85 < np.polyfit(1.5 * own, found, 1)[0] < 1.1
 
 
+def test_a_warm_start_without_groups_is_refused():
+    model = regressor(max_iter=2, warm_start=True).fit(X, y, eras=ERAS)
+    with pytest.raises(ValueError, match=r"^eras leaves out the groups whose interce"):
+        model.set_params(max_iter=3).fit(X, y, eras=ERAS.week)
+
+
 @pytest.mark.parametrize("n_later", [0, 1, 30])
 def test_a_warm_start_goes_on_with_times_and_groups(n_later):
     """Where groups begin one after the other, so that times could be taken for them."""
