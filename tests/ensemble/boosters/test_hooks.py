@@ -215,7 +215,7 @@ def test_partial_dependence_is_of_the_column_that_is_asked_for(split_criterion):
             est._compute_partial_dependence_recursion(np.zeros((1, 1)), np.array([2]))
 
 
-def test_unusable_eras_val_are_refused(data):
+def test_unusable_eras_and_weights_of_validation_are_refused(data):
     X, y, eras = data
     est = ours(split_criterion="era", early_stopping=True)
     with pytest.raises(ValueError, match="eras_val is provided, but X_val was not"):
@@ -227,6 +227,9 @@ def test_unusable_eras_val_are_refused(data):
         est.fit(X, y, eras=eras, **validation, eras_val=replace_last(eras[:50], np.nan))
     with pytest.raises(ValueError, match=r"eras_val\[:, 0\] has 1 labels"):
         est.fit(X, y, eras=eras, **validation, eras_val=eras[:50].reshape(1, -1))
+    weights = np.ma.masked_array(np.ones(50), eras[:50] == 0)
+    with pytest.raises(ValueError, match=r"^sample_weight_val is masked: set the mask"):
+        est.fit(X, y, eras=eras, **validation, sample_weight_val=weights)
     # A column is not blamed for another error.
     X = pd.DataFrame({"a": range(5), "b": pd.Categorical(list("xyxyz"))})
     X["c"] = pd.array([1, None, 2, 3, 4], dtype="Int64")
