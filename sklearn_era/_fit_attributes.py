@@ -1,6 +1,6 @@
 """Keep an estimator's attributes during a fit, and restore them if the fit fails."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from copy import deepcopy
 from functools import wraps
@@ -24,6 +24,12 @@ NAME_BEFORE = "_era_column_before"
 LISTS_OF_FIT = ("train_score_", "validation_score_", "_era_weights")
 
 Function = TypeVar("Function", bound=Callable[..., Any])
+
+
+def drop_attributes(estimator: BaseEstimator, names: Iterable[str]) -> None:
+    """Delete those of the named attributes that an estimator has."""
+    for name in names:
+        vars(estimator).pop(name, None)
 
 
 def copy_attributes(estimator: BaseEstimator) -> dict[str, Any]:
@@ -80,8 +86,7 @@ def restore_on_failure(
             if name in running:
                 setattr(estimator, name, running[name])
         raise
-    for name in FIT_ONLY_ATTRIBUTES:
-        vars(estimator).pop(name, None)
+    drop_attributes(estimator, FIT_ONLY_ATTRIBUTES)
     for name in LISTS_OF_FIT:
         if isinstance(vars(estimator).get(name), list):
             setattr(estimator, name, np.asarray(getattr(estimator, name)))

@@ -96,21 +96,26 @@ def make_criterion(plan: CriterionPlan, n_eras: int) -> Criterion:
     )
 
 
-def make_target_weights(
-    y: NDArray[Any], sample_weight: NDArray[Any] | None, n_classes: int | None = None,
-    exchange: Exchange = ALONE,
-) -> tuple[NDArray[np.float32], NDArray[np.float32]]:  # fmt: skip
+def target_weights_of(
+    estimator: BaseEstimator, plan: CriterionPlan, y: NDArray[Any],
+    sample_weight: NDArray[Any] | None, exchange: Exchange = ALONE,
+) -> tuple[NDArray[np.float32], ...]:  # fmt: skip
     """Return two arrays for the statistic "ratio": weights of the positive rows, with 0
     for all other rows, and weights of all rows, whose mean is 1. Raise ValueError if
-    there are more than two classes, or targets other than 0 and 1.
+    there are more than two classes, or targets other than 0 and 1. Return () if the
+    criterion needs no targets.
     """
+    if not plan.criterion._needs_target:
+        return ()
     others = y[(y != 0) & (y != 1)]
-    if n_classes is not None and n_classes > 2:
-        raise ValueError(
-            "Only binary classification is supported by Invariant(statistic='ratio'), "
-            f"but y has {n_classes} classes; use 'effect' or 'changing_rate'."
-        )
-    if n_classes is None and others.size:
+    if is_classifier(estimator):
+        if (n_classes := estimator.classes_.size) > 2:
+            raise ValueError(
+                "Only binary classification is supported by Invariant(statistic="
+                f"'ratio'), but y has {n_classes} classes; use 'effect' or "
+                "'changing_rate'."
+            )
+    elif others.size:
         raise ValueError(
             "Invariant(statistic='ratio') needs a target of 0 and 1, or a classifier, "
             f"but y holds {others[0]:g}; use 'effect' or 'changing_rate'."
@@ -176,17 +181,6 @@ def _by_gain(make: Callable[..., EraSplitter], y: NDArray[Any]) -> EraSplitter:
     """Return a splitter by the gain, which treats all rows as one era."""
     of_one_era = np.zeros(y.shape[0], dtype=np.int32)
     return make(of_one_era, 1, None, Criterion("gain", min_covered_eras=0))
-
-
-def target_weights_of(
-    estimator: BaseEstimator, plan: CriterionPlan, y: NDArray[Any],
-    sample_weight: NDArray[Any] | None, exchange: Exchange = ALONE,
-) -> tuple[NDArray[np.float32], ...]:  # fmt: skip
-    """Return `make_target_weights(...)` if the criterion needs targets, else ()."""
-    if not plan.criterion._needs_target:
-        return ()
-    n_classes = estimator.classes_.size if is_classifier(estimator) else None
-    return make_target_weights(y, sample_weight, n_classes, exchange)
 
 
 def least_gain(estimator: BaseEstimator, total_weight: float) -> float:

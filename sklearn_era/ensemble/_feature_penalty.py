@@ -40,7 +40,7 @@ def penalties_by_column(estimator: BaseEstimator) -> Array:
                 f"feature_penalty has shape {np.shape(given)}, but X has {n_features} "
                 "features: give one number for each, or a mapping from some of them."
             )
-        return np.array([_checked(each, str(i)) for i, each in enumerate(given)])
+        given = dict(enumerate(given))
     penalties = np.zeros(n_features)
     named: dict[int, Any] = {}
     for key, penalty in given.items():
@@ -51,7 +51,12 @@ def penalties_by_column(estimator: BaseEstimator) -> Array:
                 f"{named[feature]!r} and {key!r}; leave one of them out."
             )
         named[feature] = key
-        penalties[feature] = _checked(penalty, repr(key))
+        penalties[feature] = as_float(penalty)
+        if not penalties[feature] >= 0.0:
+            raise ValueError(
+                f"feature_penalty of feature {key!r} is {penalty!r}; penalties are "
+                "numbers of 0 or more."
+            )
     return penalties
 
 
@@ -59,16 +64,6 @@ def _has_keys(given: object) -> bool:
     """Return whether `given` is a Series whose index is not just the places of rows."""
     index: Any = getattr(given, "index", ())  # a method, if it is a list
     return not callable(index) and [*index] != [*range(len(index))]
-
-
-def _checked(penalty: object, feature: str) -> float:
-    number = as_float(penalty)
-    if not number >= 0.0:
-        raise ValueError(
-            f"feature_penalty of feature {feature} is {penalty!r}; penalties are "
-            "numbers of 0 or more."
-        )
-    return number
 
 
 def _index_of(key: object, estimator: BaseEstimator) -> int:
@@ -89,10 +84,10 @@ def _index_of(key: object, estimator: BaseEstimator) -> int:
             f"feature_penalty has the feature {key!r}, but X has no names of columns: "
             "count them, from 0, or pass a data frame whose columns have names."
         )
-    (found,) = np.nonzero(names == key)
-    if found.size == 0:
-        hint = did_you_mean(key, names.tolist()) if isinstance(key, str) else ""
+    names = names.tolist()
+    if key not in names:
+        hint = did_you_mean(key, names) if isinstance(key, str) else ""
         raise ValueError(
             f"feature_penalty has the feature {key!r}, which is no column of X.{hint}"
         )
-    return int(found[0])
+    return names.index(key)

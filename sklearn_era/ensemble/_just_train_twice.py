@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import warnings
 from numbers import Integral, Real
 from typing import Any, ClassVar, Self
@@ -48,6 +47,9 @@ from ..model_selection._out_of_era import (
     take_attributes,
 )
 from ..model_selection._search_scores import prediction
+
+# The default of `identification_iterations`.
+_N_ITERATIONS = 10
 
 
 def _has(name: str) -> Any:
@@ -136,7 +138,7 @@ class JustTrainTwice(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
     def __init__(
         self, estimator: Estimator, *,
         identification_estimator: Estimator | None = None,
-        identification_iterations: int = 10, upweight: float = 5.0,
+        identification_iterations: int = _N_ITERATIONS, upweight: float = 5.0,
     ) -> None:  # fmt: skip
         self.estimator = estimator
         self.identification_estimator = identification_estimator
@@ -203,10 +205,10 @@ class JustTrainTwice(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
                     "JustTrainTwice needs one."
                 )
         weights = check_sample_weight(sample_weight, X, dtype=np.float64)
-        # Before the first fit, which may take long.
         is_own = sample_weight is None
-        self._arguments("estimator", self.estimator, weights, fit_params, is_own)
         given = None if is_own else weights
+        # Checks weights before the first fit, which may take long.
+        self._arguments("estimator", self.estimator, weights, fit_params, is_own)
         arguments = self._arguments(
             "identification_estimator", first, given, fit_params
         )
@@ -227,35 +229,34 @@ class JustTrainTwice(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
                 "they apply."
             )
         weights = np.where(is_wrong, self.upweight * weights, weights)
-        given = self.estimator, weights, fit_params, is_own
-        arguments = self._arguments("estimator", *given)
+        arguments = self._arguments(
+            "estimator", self.estimator, weights, fit_params, is_own
+        )
         with routed(second):
             self.estimator_ = second.fit(X, y, **arguments)
         take_attributes(self, self.estimator_)
         return self
 
-    def _make_first(self) -> tuple[Any, str | None]:
-        """Return the unfitted first classifier, and the name of the parameter that
-        limits its iterations: None if `identification_estimator` is given, or if the
-        classifier has no such parameter.
+    def _make_first(self) -> tuple[Any, bool]:
+        """Return the unfitted first classifier, and whether a parameter of it limits
+        its iterations.
         """
-        first, reader = clone(self.estimator), "estimator"
-        name = _iterations_parameter(first)
-        if self.identification_estimator is not None:
-            name, reader = None, "identification_estimator"
-            first = clone(self.identification_estimator)
+        given, name = self.identification_estimator, None
+        if given is None:
+            name = _iterations_parameter(self.estimator)
+        first = clone(self.estimator if given is None else given)
         n_iter = self.identification_iterations
-        default = inspect.signature(type(self)).parameters["identification_iterations"]
         if name is not None:
             now = first.get_params()[name]  # None is XGBoost's own default
             if now is None or now > n_iter:
                 first.set_params(**{name: n_iter})
-        elif n_iter != default.default:
+        elif n_iter != _N_ITERATIONS:
+            reader = "estimator" if given is None else "identification_estimator"
             warn_user(
                 f"{reader}={getattr(self, reader)!r} makes no use of "
                 f"identification_iterations={n_iter!r}: leave that out."
             )
-        return first, name
+        return first, name is not None
 
     def _arguments(
         self, name: str, estimator: BaseEstimator, weights: Array | None,

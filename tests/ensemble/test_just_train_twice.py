@@ -228,6 +228,15 @@ def test_iterations_without_effect_are_warned_of(params, reader):
         model.fit(np.nan_to_num(X), y)
 
 
+def test_a_subclass_may_have_fewer_parameters():
+    class Stronger(JustTrainTwice):
+        def __init__(self, upweight=9.0):
+            super().__init__(RandomForestClassifier(5, max_depth=1), upweight=upweight)
+
+    X, y, *_ = make_data("binary")
+    assert Stronger().fit(X, y).is_upweighted_.any()
+
+
 @pytest.mark.parametrize("requests", [False, True])
 def test_column_of_eras_is_dropped_or_that_of_transformers(requests):
     X, y, _, eras = make_data("binary")

@@ -13,10 +13,12 @@ from sklearn.utils import check_random_state, column_or_1d
 from sklearn.utils._openmp_helpers import _openmp_effective_n_threads
 from sklearn.utils.validation import _get_feature_names, check_consistent_length
 
+from ..._era_arguments import warn_of_row_order
 from ..._era_columns import names_columns, take_era_column
 from ..._era_labels import missing_rows
 from ..._eras import EncodedEras, read_eras
 from ..._scikit_learn import check_categorical_features, check_sample_weight
+from ..._tables.checks import check_table
 from ..._tables.parquet import ParquetColumns
 from ..._tables.target import check_values
 from ..._typing import Eras, Seed, Table
@@ -24,6 +26,7 @@ from .floats import FloatColumns, fit_and_bin_columns
 from .integer_columns import as_integer_columns
 from .integers import bin_columns, fit_bin_mapper
 from .parquet import bin_features, check_names, read_kept_eras, read_target
+from .read_columns import check_numbers
 
 
 @dataclass(kw_only=True, repr=False, eq=False)
@@ -38,7 +41,8 @@ class BinnedDataset:
 
     Make a data set with :meth:`from_arrays` or :meth:`from_parquet`. A data set has no
     categorical features and no raw values: ``predict``, `X_val` and callbacks that read
-    `X` need raw rows. Cross-validation cannot split it: make a data set for each fold.
+    `X` need raw rows. Two columns of eras are combined, and are never times and groups.
+    Cross-validation cannot split it: make a data set for each fold.
     A warning names columns without a value, on which no tree splits.
 
     Attributes
@@ -140,6 +144,9 @@ class BinnedDataset:
             raise ValueError("X is a BinnedDataset already: pass it to fit.")
         era_column: Any = eras if names_columns(eras, X) else None
         X, eras = take_era_column(X, eras)
+        warn_of_row_order(eras, X)
+        check_table(X)
+        check_numbers(None, X)
         if check_categorical_features(X, "from_dtype") is not None:
             raise ValueError(
                 "X has categorical columns, which a BinnedDataset does not hold. "

@@ -58,6 +58,7 @@ class BinningMixin(gradient_boosting.BaseHistGradientBoosting):
     _preprocessor: Any
     is_categorical_: Any
     categorical_features: Any
+    era_order: Any
     max_bins: int
     verbose: int
 
@@ -91,6 +92,7 @@ class BinningMixin(gradient_boosting.BaseHistGradientBoosting):
     def _preprocess_X(self, X: Any, *, reset: bool) -> Any:
         """Preprocess X as scikit-learn does, but wrap a `BinnedDataset`, or small
         integers, in an `UnbinnedRows`. `reset` is True for the training data of a fit.
+        If the fit's state has `rows_of_values`, let rare categories share a bin.
         """
         if reset:
             # All rows from here to the binning of the training rows belong to the fit.
@@ -108,21 +110,15 @@ class BinningMixin(gradient_boosting.BaseHistGradientBoosting):
             given = self.categorical_features
             self.is_categorical_ = check_categorical_features(X, given)
         if columns is None or self.is_categorical_ is not None:
-            return self._encode(X, reset)
+            encoded = encode(self, X, reset=reset)
+            n_rows = self._fit_state.rows_of_values if reset else None
+            if self.is_categorical_ is not None and n_rows is not None:
+                share_bins(self, encoded[0], n_rows)
+            return encoded
         self._preprocessor = self._is_categorical_remapped = None
         # Integers pass all checks of arrays; feature names and their number may not.
         validate_data(self, X, reset=reset, skip_check_array=True)
         return (columns, None) if reset else columns
-
-    def _encode(self, X: Table, reset: bool) -> Any:
-        """Preprocess X as scikit-learn does. If the fit's state has `rows_of_values`,
-        the number of rows for each value of X, let rare categories share a bin.
-        """
-        encoded = encode(self, X, reset=reset)
-        n_rows = self._fit_state.rows_of_values if reset else None
-        if self.is_categorical_ is not None and n_rows is not None:
-            share_bins(self, encoded[0], n_rows)
-        return encoded
 
     def _group_categories(self, X: Any, is_training_data: bool) -> None:
         """Replace codes by bins in columns of X with more categories than bins."""
@@ -145,8 +141,9 @@ class BinningMixin(gradient_boosting.BaseHistGradientBoosting):
             self._fit_state.previous.check_same_categories(self)
 
     def _check_dataset(self, X: BinnedDataset, reset: bool) -> None:
-        """Raise ValueError unless this is a fit with the `max_bins` of the data set and
-        no `categorical_features`. Copy the names of features to the estimator.
+        """Raise ValueError unless this is a fit with the `max_bins` of the data set, no
+        `categorical_features` and no groups beside times. Copy the names of features to
+        the estimator.
         """
         if not reset:
             raise ValueError(
@@ -164,6 +161,12 @@ class BinningMixin(gradient_boosting.BaseHistGradientBoosting):
                 f"categorical_features={self.categorical_features!r}: a BinnedDataset "
                 "has no categorical features. Fit to the raw rows, or set "
                 "categorical_features=None."
+            )
+        if X.eras is not None and not isinstance(self.era_order, str):
+            raise ValueError(
+                f"era_order={self.era_order!r} is for two columns of eras, times and "
+                "groups, and a BinnedDataset has one label a row: fit to the raw rows, "
+                "or set era_order to 'ordered' or 'unordered'."
             )
         X.check_bins()
         self.is_categorical_ = self._preprocessor = self._is_categorical_remapped = None

@@ -116,10 +116,13 @@ def read_by_column(
 
 
 def check_numbers(
-    estimator: BaseEstimator, X: Any, error: Exception | None = None
+    estimator: BaseEstimator | None, X: Any, error: Exception | None = None
 ) -> None:
-    """Raise ValueError for a column of dates, or for the column that caused `error`."""
-    if error is None and not any(map(holds_dates, {*dtypes_of(X)})):
+    """Raise ValueError for a column of dates, or for the column that caused `error`. If
+    `estimator` is None, no column is categorical.
+    """
+    dtypes = {x for x in dtypes_of(X) if str(x) != "category"}
+    if error is None and not any(map(may_mislead, dtypes)):
         return
     table = as_frame(X)
     is_category = getattr(estimator, "is_categorical_", None)
@@ -131,7 +134,8 @@ def check_numbers(
     is_mixed = "uniformly strings or numbers" in str(error)  # by the encoder
     for j, name in enumerate(names):
         values = _safe_indexing(table, j, axis=1)
-        if is_mixed and is_category is not None and is_category[j]:
+        is_categorical = is_category is not None and is_category[j]
+        if is_mixed and is_categorical:
             known = {*as_categories(values, name)} - {None}
             kinds = {isinstance(x, str) for x in known}
             if len(kinds) == 2:
@@ -139,23 +143,41 @@ def check_numbers(
                     f"X: column {name!r} has categories of text and others of numbers: "
                     "make text of all of them."
                 ) from error
-        is_date = holds_dates(values.dtype)
-        # Dates have no common type with numbers, but each column does convert.
-        to_blame = is_date and not isinstance(error, ValueError)
-        to_blame = to_blame and (is_category is None or not is_category[j])
-        try:
-            np.asarray(values, dtype=np.float64)
-        except (TypeError, ValueError) as reason:
-            to_blame = to_blame or str(reason) == str(error)
-        if to_blame:
-            detail = f"it holds {values.dtype}" if is_date else str(error)
-            remedy = "name it in categorical_features"
+        # Dates have no common type with numbers, which is a TypeError.
+        may_be_dates = not is_categorical and not isinstance(error, ValueError)
+        if dates := _type_of_dates(values) if may_be_dates else "":
+            detail, remedy = f"it holds {dates}", "such as year, month and hour"
+        elif error is not None and _fails_by(error, values):
+            detail, remedy = str(error), "name it in categorical_features"
             remedy = "give it the dtype 'category'" if is_frame else remedy
-            remedy = "such as year, month and hour" if is_date else remedy
-            raise ValueError(
-                f"X: column {name!r} is not numeric: {detail}. Encode it as numbers, "
-                f"{remedy}, or drop it."
-            ) from error
+        else:
+            continue
+        raise ValueError(
+            f"X: column {name!r} is not numeric: {detail}. Encode it as numbers, "
+            f"{remedy}, or drop it."
+        ) from error
+
+
+def _fails_by(error: Exception, values: Any) -> bool:
+    """Return whether the conversion of a column to numbers raises the same error."""
+    try:
+        np.asarray(values, dtype=np.float64)
+    except (TypeError, ValueError) as reason:
+        return str(reason) == str(error)
+    return False
+
+
+def _type_of_dates(values: Any) -> str:
+    """Return the type of a column's dates, or "" if it has none. NumPy would make
+    numbers of its own dates among objects.
+    """
+    if holds_dates(values.dtype):
+        return str(values.dtype)
+    if getattr(values.dtype, "kind", "") == "O":
+        for kind in {*map(type, np.asarray(values, dtype=object))}:
+            if issubclass(kind, np.datetime64 | np.timedelta64):
+                return kind.__name__
+    return ""
 
 
 def column_name(estimator: BaseEstimator, column: int) -> str:

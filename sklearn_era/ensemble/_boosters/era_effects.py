@@ -9,10 +9,11 @@ from sklearn.base import BaseEstimator
 
 from ..._era_labels import find
 from ..._eras import Array, EncodedEras
+from ..._fit_attributes import drop_attributes
 from ...effects import Intercepts, intercepts_of
 from .._exchange import ALONE, Exchange
 from .empirical_bayes import shrink
-from .era_values import eras_with_weight, values_of_eras
+from .era_values import eras_with_weight, unknown_series, values_of_eras
 from .group_intercepts import GroupIntercepts
 from .level_forecast import follow_levels, forecast_levels
 
@@ -55,13 +56,13 @@ class EraIntercepts:
             estimator._era_labels = eras.labels
             estimator._era_intercepts = self._in_raw
             estimator._era_forecast = np.zeros(shape[1])
-            estimator._era_series = np.stack([self._in_raw, np.full(shape, np.nan)])
+            estimator._era_series = unknown_series(self._in_raw)
         if effects._estimates:
             patterns = estimator._fit_state.era_patterns
             estimator._era_columns, estimator._era_patterns = patterns
         else:
-            for name in ("_era_columns", "_era_patterns", "_era_level"):
-                vars(estimator).pop(name, None)
+            of_levels = ("_era_columns", "_era_patterns", "_era_level")
+            drop_attributes(estimator, of_levels)
 
     def update(
         self, estimator: BaseEstimator, y: Array, raw: Array,
@@ -170,23 +171,17 @@ def drop_held_out(estimator: BaseEstimator, labels: NDArray[Any]) -> None:
     if n_eras == known.size:
         return
     if before is not None:
-        for name in ("_baseline_prediction", *FITTED_INTERCEPTS):
-            vars(estimator).pop(name, None)
-            if name in before:
-                setattr(estimator, name, before[name])
-        n_new = n_eras - estimator._era_labels.size
-        if n_new > 0:  # eras that train from now on begin as unknown ones
-            series, forecast = estimator._era_series, estimator._era_forecast
-            new = np.tile(forecast, (n_new, 1))
-            estimator._era_intercepts = np.vstack([estimator._era_intercepts, new])
-            new = np.stack([new, np.full(new.shape, np.nan)])
-            estimator._era_series = np.concatenate([series, new], axis=1)
-            vars(estimator).pop("_era_level", None)
-    if n_eras < estimator._era_labels.size:  # of which the level was estimated
+        drop_attributes(estimator, FITTED_INTERCEPTS)
+        vars(estimator).update(before)
+    n_new = n_eras - estimator._era_labels.size
+    if n_new != 0:  # the level was estimated from other eras
         vars(estimator).pop("_era_level", None)
+    # Eras that train from now on begin as unknown ones.
+    new = np.tile(estimator._era_forecast, (max(0, n_new), 1))
+    kept, series = estimator._era_intercepts[:n_eras], estimator._era_series[:, :n_eras]
     estimator._era_labels = known[:n_eras]
-    estimator._era_intercepts = estimator._era_intercepts[:n_eras]
-    estimator._era_series = estimator._era_series[:, :n_eras]
+    estimator._era_intercepts = np.concatenate([kept, new])
+    estimator._era_series = np.concatenate([series, unknown_series(new)], axis=1)
 
 
 def begin_intercepts(
@@ -195,13 +190,17 @@ def begin_intercepts(
 ) -> EraIntercepts | None:  # fmt: skip
     """Return the object that updates a fit's intercepts, or None without `era_effects`.
     Unless `is_warm`, first delete the intercepts of an earlier fit. Raise ValueError if
-    the estimator still has intercepts, but no `era_effects`.
+    the estimator still has intercepts, but no `era_effects`, or `eras` have no groups.
     """
     if not is_warm:
-        for name in FITTED_INTERCEPTS:
-            estimator.__dict__.pop(name, None)
+        drop_attributes(estimator, FITTED_INTERCEPTS)
     if estimator.era_effects is not None:
         assert eras is not None  # by `_check_eras`
+        if eras.groups is None and hasattr(estimator, "_group_labels"):
+            raise ValueError(
+                "eras leaves out the groups whose intercepts warm_start=True keeps; "
+                "pass times and groups, or set warm_start=False."
+            )
         return EraIntercepts(estimator, eras, is_warm, exchange)
     if hasattr(estimator, "_era_labels"):
         raise ValueError(

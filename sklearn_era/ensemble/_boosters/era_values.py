@@ -106,6 +106,11 @@ def _by_factors(
     return step, np.divide(H**2, squares, out=np.zeros(n_eras), where=squares > 0)
 
 
+def unknown_series(intercepts: Array) -> Array:
+    """Return the series (see `values_of_eras`) of eras without weight."""
+    return np.stack([intercepts, np.full(intercepts.shape, np.nan)])
+
+
 def eras_with_weight(series: Array) -> NDArray[np.bool_]:
     """Return a mask of the eras with weight; `values_of_eras` returns `series`."""
     return ~np.isnan(series[1]).all(axis=1)

@@ -17,6 +17,7 @@ from sklearn.utils._openmp_helpers import _openmp_effective_n_threads
 
 from ..._era_labels import as_objects, find
 from ..._eras import Array, EncodedEras, is_fixed, weigh_eras
+from ..._fit_attributes import drop_attributes
 from ...effects import GroupDRO
 from .._exchange import ALONE, Exchange
 
@@ -195,8 +196,7 @@ def begin_era_weights(
         if is_same:
             before = estimator._era_weights
         record = list(_by_iteration(before, len(estimator._predictors)))
-    for name in FITTED_WEIGHTS:
-        estimator.__dict__.pop(name, None)
+    drop_attributes(estimator, FITTED_WEIGHTS)
     if estimator.era_weighting == "rows":
         return None
     assert eras is not None  # by `_check_eras`

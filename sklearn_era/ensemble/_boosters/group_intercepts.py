@@ -10,7 +10,7 @@ from ..._era_labels import find, join
 from ..._eras import Array, EncodedEras
 from .._fit_state import HeldOut
 from .empirical_bayes import shrink
-from .era_values import values_of_eras
+from .era_values import unknown_series, values_of_eras
 from .era_weights import fixed_factors
 
 # Trees come first, until they have left this share of what they can explain, so that
@@ -36,11 +36,11 @@ class GroupIntercepts:
         factors = fixed_factors(estimator, eras)
         self._factors = None if factors is None else factors[eras.codes]
         shape = groups.labels.size, estimator.n_trees_per_iteration_
-        self._in_raw = np.zeros(shape)
-        intercepts = self._in_raw
-        series = np.stack([self._in_raw, np.full(shape, np.nan)])
+        self._in_raw = intercepts = np.zeros(shape)
+        series = unknown_series(intercepts)
         if hasattr(estimator, "_group_labels"):  # of a warm start
-            intercepts = _of_groups(estimator, groups.labels)
+            known = estimator._group_labels, estimator._group_intercepts
+            intercepts = _of_labels(groups.labels, *known)
             at = find(estimator._group_labels, groups.labels)
             series[:, at >= 0] = estimator._group_series[:, at[at >= 0]]
         estimator._group_labels, estimator._group_intercepts = groups.labels, intercepts
@@ -71,9 +71,8 @@ class GroupIntercepts:
         step = intercepts - self._in_raw
         raw += step[self._groups.codes]
         if raw_val is not None and self._held_out is not None:
-            at = find(self._groups.labels, self._held_out.labels)
-            of_held_out = np.where(at[:, np.newaxis] >= 0, step[at], 0.0)
-            raw_val += of_held_out[self._held_out.codes]
+            steps = _of_labels(self._held_out.labels, self._groups.labels, step)
+            raw_val += steps[self._held_out.codes]
         self._in_raw = intercepts
 
 
@@ -81,12 +80,14 @@ def group_steps(estimator: BaseEstimator, groups: EncodedEras) -> Array:
     """Return the intercept of each row's group, in shape (n_rows, n_outputs). Rows of
     new groups have 0.
     """
-    return _of_groups(estimator, groups.labels)[groups.codes]
+    known = estimator._group_labels, estimator._group_intercepts
+    return _of_labels(groups.labels, *known)[groups.codes]
 
 
-def _of_groups(estimator: BaseEstimator, labels: NDArray[Any]) -> Array:
-    at = find(estimator._group_labels, labels)
-    return np.where(at[:, np.newaxis] >= 0, estimator._group_intercepts[at], 0.0)
+def _of_labels(labels: NDArray[Any], known: NDArray[Any], values: Array) -> Array:
+    """Return the row of `values` of each label; 0 for labels that are not `known`."""
+    at = find(known, labels)
+    return np.where(at[:, np.newaxis] >= 0, values[at], 0.0)
 
 
 def take_in_groups(
@@ -102,7 +103,7 @@ def take_in_groups(
     before, noise = estimator._group_series, getattr(estimator, "_group_noise", None)
     known, own = estimator._group_labels, groups.labels
     labels = join(known, own[find(known, own) < 0])
-    intercepts = _of_groups(estimator, labels)
+    intercepts = _of_labels(labels, known, estimator._group_intercepts)
     at_known, at = find(labels, known), find(labels, own)
     for _ in range(n_steps):
         in_raw = intercepts[at]

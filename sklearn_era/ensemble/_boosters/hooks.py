@@ -18,7 +18,7 @@ from ..._era_axes import keep_pair
 from ..._era_columns import names_columns, take_era_column
 from ..._eras import Array, EncodedEras, check_eras, check_splittable
 from ..._fit_attributes import Snapshot, restore_on_failure
-from ..._tables.checks import check_table
+from ..._tables.checks import check_mask, check_table
 from ..._tables.target import check_values
 from ..._threads import openmp_threads, threads_of_fit
 from ..._typing import Eras, Table
@@ -145,6 +145,7 @@ class EraFitMixin(InterceptUpdatesMixin, EraScoringMixin):
         warn_of_row_order(eras_val, X_val, **val)
         y, sample_weight, eras = self._arrays_of_fit(X, y, sample_weight, eras)
         check_table(X_val, "X_val")
+        check_mask(sample_weight_val, "sample_weight_val")
         if y_val is not None:
             check_values(y_val, are_numbers=is_regressor(self), name="y_val")
         with restore_on_failure(self):

@@ -17,7 +17,7 @@ from ...effects import fitted_intercepts, intercepts_of
 from .._exchange import ALONE, Exchange
 from .._fit_state import HeldOut
 from .era_effects import constant_columns, keep_before_held_out, settle_intercepts
-from .era_values import values_of_eras
+from .era_values import unknown_series, values_of_eras
 from .era_weights import base_weights
 from .group_intercepts import group_steps, take_in_groups
 from .known_eras import read_as_fitted
@@ -119,7 +119,7 @@ class InterceptUpdatesMixin(gradient_boosting.BaseHistGradientBoosting):
             self._era_columns = self._era_columns[columns]
             self._era_patterns = patterns
         forecasts = np.tile(self._era_forecast, (n_eras, 1))
-        series = np.stack([np.zeros_like(forecasts), np.full_like(forecasts, np.nan)])
+        series = unknown_series(forecasts)
         series[:, :n_known] = self._era_series
         in_raw = forecasts[at]
         intercepts = np.concatenate([self._era_intercepts, forecasts[n_known:]])

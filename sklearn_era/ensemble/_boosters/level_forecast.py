@@ -65,7 +65,6 @@ class Estimate(NamedTuple):
     lasting: float
     slope: float
     constant: float  # the mean over eras
-    log_likelihood: float
 
 
 def follow_levels(
@@ -143,7 +142,7 @@ def fit_level(series: Series) -> Level:
 
     best = max((_climb(likelihood, start) for start in _STARTS), key=likelihood)
     without = max(
-        equations.estimate(Level(0.0, 1e-8 * scale, scale * share)).log_likelihood
+        equations.evidence(Level(0.0, 1e-8 * scale, scale * share)).log_likelihood(0.0)
         for share in _GRID[2]
     )
     return level_at(best) if likelihood(best) > without + _LEAST_LOG_RATIO else Level()
@@ -242,7 +241,7 @@ class Equations:
         steps, _ = dpttrs(d, e, weights * rest)
         return Estimate(
             steps + trend, float(steps[-1]), float(trend[-1]), slope,
-            float(constants[self.index].mean()), evidence.log_likelihood(level.trend),
+            float(constants[self.index].mean()),
         )  # fmt: skip
 
 

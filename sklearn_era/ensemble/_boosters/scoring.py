@@ -17,8 +17,7 @@ class EraScoringMixin(gradient_boosting.BaseHistGradientBoosting):
 
     def _get_small_trainset(self, X_binned_train, y_train, sample_weight_train, seed):
         """Return training rows to score: whole eras, if the scorer takes eras."""
-        state = getattr(self, "_fit_state", None)  # None if called out of a fit
-        asked_for = self._asked_for_eras() if state else None
+        asked_for = self._asked_for_eras()
         rows = asked_for.draw_training_rows(seed) if asked_for else None
         X, y, weights, indices = X_binned_train, y_train, sample_weight_train, rows
         if rows is None:
@@ -68,5 +67,8 @@ class EraScoringMixin(gradient_boosting.BaseHistGradientBoosting):
         return stops
 
     def _asked_for_eras(self) -> ScoringEras | None:
-        """Return the eras that the scorer gets; None if it takes no eras."""
-        return self._fit_state.scoring_eras if asks_for_eras(self._scorer) else None
+        """Return the eras that the scorer gets; None if it takes no eras, or if this is
+        called out of a fit.
+        """
+        state = getattr(self, "_fit_state", None)
+        return state.scoring_eras if state and asks_for_eras(self._scorer) else None

@@ -22,8 +22,6 @@ def draw_tree_features(
     as in scikit-learn's training, categorical ones first; a penalty of 1 or more
     excludes a feature. If all features are drawn, the generator is not used.
     """
-    if share == 1.0 and penalties is None:
-        return interaction_cst
     usable = np.arange(n_features)
     if penalties is not None:
         usable = usable[penalties < 1.0]

@@ -331,7 +331,11 @@ TWO_ROWS = pd.DataFrame({"a": [1.5, 2], "b": [np.nan, np.nan]})
     ({"sample_weight": [1.0, 2.0]}, "sample_weight.shape == "),
     ({"sample_weight": [1.0, 2.0, np.nan]}, "sample_weight contains NaN"),
     ({"sample_weight": [1.0, 2.0, -1.0]}, "Negative values in data passed to `sam"),
-    ({"X": [1.0, 2.0, 3.0]}, "Expected 2D array"),
+    ({"X": [1.0, 2.0, 3.0]}, "^X is a list of 3 values, and a table is needed"),
+    ({"X": np.ma.masked_array(np.ones((3, 2)), [[1, 0]] * 3)}, "^X is masked: set the"),
+    ({"X": TWO_ROWS.set_axis(["a", "a"], axis=1)}, "^X has 2 columns 'a'; give each"),
+    ({"X": TWO_ROWS.assign(a=pd.Timestamp("2024"))}, "column 'a' .* holds datetime64"),
+    ({"X": np.zeros((3, 2), "m8[s]")}, "column 0 is not numeric: it holds timedelta64"),
     ({"X": [["a"], ["b"], ["c"]]}, "could not convert string to float"),
     ({"X": TWO_ROWS.assign(b=["x", "y"])}, r"X: column 'b' is not numeric: .*'x'"),
     ({"X": TWO_ROWS.assign(a=pd.Categorical(["x", "y"]))}, "categorical columns"),
@@ -346,6 +350,21 @@ def test_arguments_are_checked(arguments, message):
     y = arrays.pop("y", np.zeros(len(X)))
     with pytest.raises(ValueError, match=message):
         BinnedDataset.from_arrays(X, y, **arrays)
+
+
+def test_labels_in_another_order_of_rows_are_warned_of():
+    eras = pd.Series([0, 1], index=[1, 0])
+    with pytest.warns(UserWarning, match="^eras has the index of X in another order"):
+        BinnedDataset.from_arrays(TWO_ROWS[["a"]], [0.0, 1.0], eras=eras)
+
+
+@pytest.mark.parametrize("kind", [Regressor, EraForestRegressor])
+def test_times_and_groups_are_refused(kind):
+    columns = np.column_stack([np.arange(60) // 10, np.arange(60) % 3])
+    dataset = BinnedDataset.from_arrays(np.ones((60, 1)), np.arange(60), eras=columns)
+    model = kind(era_order=("ordered", "unordered"), split_criterion="era")
+    with pytest.raises(ValueError, match=r"^era_order=\('ordered', 'unordered'\) is f"):
+        model.fit(dataset)
 
 
 def test_it_is_no_array_and_cannot_be_split():

@@ -243,10 +243,14 @@ def test_a_matrix_that_is_its_own_bins_is_not_copied(dtype):
     X = np.asfortranarray(rng.integers(0, 2, size=(300, 4)).astype(dtype))
     X[:, 0] = 0
     before, y = X.copy(), X[:, 1] + rng.normal(size=300)
-    for matrix in (X, X[:, 1:]):
-        assert np.shares_memory(fit_and_keep_bins(pair()[0], matrix, y), matrix)
+    for matrix in (X, X[:, 1:], pd.DataFrame(X, copy=False)):
+        assert np.shares_memory(fit_and_keep_bins(pair()[0], matrix, y), X)
         assert_array_equal(X, before)
         assert_fits_as_floats(matrix, y)
+    other = pd.DataFrame(X, copy=False).astype({2: "int16"})
+    for copied in (other, np.ascontiguousarray(X)):
+        assert as_integer_columns(copied).as_one_matrix() is None
+    assert as_integer_columns(X)[np.arange(5)].as_one_matrix() is None
 
 
 @pytest.mark.parametrize("criterion", ["gain", "era", "invariant"])
@@ -265,16 +269,6 @@ def test_a_matrix_that_is_its_own_bins_is_not_sorted(criterion):
     for array, copy in zip((X, y, weights, eras), before, strict=True):
         assert_array_equal(array, copy)
     assert_same_model(model, other, as_floats(X))
-
-
-def test_a_data_frame_that_is_its_own_bins_is_not_copied():
-    X = np.asfortranarray(np.arange(800).reshape(200, 4) % 5).astype("int8", order="F")
-    frame = pd.DataFrame(X, copy=False)
-    assert np.shares_memory(as_integer_columns(frame).as_one_matrix(), X)
-    assert_fits_as_floats(frame, X[:, 1] * 1.0)
-    assert as_integer_columns(frame.astype({2: "uint8"})).as_one_matrix() is None
-    assert as_integer_columns(np.ascontiguousarray(X)).as_one_matrix() is None
-    assert as_integer_columns(X)[np.arange(5)].as_one_matrix() is None
 
 
 def test_a_file_mapped_into_memory_is_no_binned_matrix(tmp_path):

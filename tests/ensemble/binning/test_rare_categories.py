@@ -327,32 +327,32 @@ def test_every_copy_predicts_the_same(fitted, tmp_path):
     assert b"sklearn_era" not in pickle.dumps(copies[-1])
 
 
-@pytest.mark.parametrize("change", [
-    lambda a: a[:-1], lambda a: a - 1, lambda a: a + 99,
-    lambda a: a * 1.0, lambda a: a.reshape(1, -1)], ids=range(5))  # fmt: skip
-def test_other_bins_in_a_model_file_are_refused(fitted, tmp_path, change):
-    path = tmp_path / "model.era"
-    save_model(fitted[0], path)
+def forge_bins(model, path, change):
+    """Save the model, with other bins of its first column's categories."""
+    save_model(model, path)
     forgery = Forgery(path)
     number = forgery.attribute("_preprocessor")[0][1]["array"]
     forgery.arrays[number] = change(forgery.arrays[number])
     forgery.write(path)
+
+
+@pytest.mark.parametrize("change", [
+    lambda a: a[:-1], lambda a: a - 1, lambda a: a + 99,
+    lambda a: a * 1.0, lambda a: a.reshape(1, -1)], ids=range(5))  # fmt: skip
+def test_other_bins_in_a_model_file_are_refused(fitted, tmp_path, change):
+    forge_bins(fitted[0], tmp_path / "m.era", change)
     with pytest.raises(ModelFileError, match="is damaged"):
-        load_model(path)
+        load_model(tmp_path / "m.era")
 
 
 def test_files_of_before_name_those_that_share_the_last_bin(fitted, tmp_path):
-    path, bins = tmp_path / "model.era", np.arange(len(fitted[2])).clip(max=7)
-    set_bins(encoder_of(fitted[0]), 0, np.roll(bins, 3))
-    save_model(fitted[0], path)
-    forgery = Forgery(path)
-    number = forgery.attribute("_preprocessor")[0][1]["array"]
-    forgery.arrays[number] = np.flatnonzero(np.roll(bins, 3) == 7)
-    forgery.write(path)
-    loaded = rare_categories.codes_of_categories(encoder_of(load_model(path)[0]), 0)
-    frequent = np.roll(bins, 3) < 7
-    assert_array_equal(loaded[frequent], np.arange(frequent.sum()))
-    assert (loaded[~frequent] == 7).all()
+    bins = np.roll(np.arange(len(fitted[2])).clip(max=7), 3)
+    set_bins(encoder_of(fitted[0]), 0, bins)
+    forge_bins(fitted[0], tmp_path / "m.era", lambda a: np.flatnonzero(bins == 7))
+    model, _ = load_model(tmp_path / "m.era")
+    loaded = rare_categories.codes_of_categories(encoder_of(model), 0)
+    assert_array_equal(loaded[bins < 7], np.arange((bins < 7).sum()))
+    assert (loaded[bins == 7] == 7).all()
 
 
 def test_statistics_name_all_categories_on_the_left():

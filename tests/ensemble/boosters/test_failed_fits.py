@@ -134,7 +134,7 @@ class Failing:
 @pytest.fixture
 def fail_at(monkeypatch):
     def arm(n_trees, error):
-        for name in ("TreeGrower", "EraTreeGrower"):
+        for name in ("TreeGrower", "SortedFeaturesGrower", "EraTreeGrower"):
             bases = (Failing, getattr(hooks, name))
             kind = type("Grower", bases, {"n_left": n_trees, "error": error})
             monkeypatch.setattr(hooks, name, kind)
@@ -150,6 +150,8 @@ STOPPING = {"early_stopping": True, "n_iter_no_change": 99}
 WAYS = {
     "plain": ("real", {"split_criterion": "gain"}),
     "draws": ("real", {"max_features": 0.5, "colsample_bytree": 0.6}),
+    "draws of the gain": ("multiclass", {"max_features": 0.5, "colsample_bytree": 0.6,
+                                         "split_criterion": "gain"}),
     "classes": ("multiclass", {"max_features": 0.5}),
     "losses": ("real", STOPPING),
     "scores": ("binary", {**STOPPING, "scoring": "roc_auc"}),

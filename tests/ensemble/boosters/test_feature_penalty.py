@@ -132,6 +132,7 @@ def test_categories_come_first_to_the_trees(kind):
     ({"long_nam": 1},
      r"has the feature 'long_nam', which is no column of X\. Did you mean"),
     ({True: 1}, "has the feature True, which is no column"),
+    ({("a", "b", "c", "d", "long_name"): 1}, r"has the feature \('a',.* is no column"),
     (pd.Series([0, 1, 1], [1, 2, 1]), "names column 1 twice, by 1 and 1; leave one"),
     (pd.Series([0] * 5, range(1, 6)), "has the feature 5, but the 5 features of X"),
     ([1, 1, 2, 1, math.inf], "forbids all features: give one of them a penalty below"),

@@ -119,21 +119,15 @@ ON_TARGETS = grid(WITH_HALF, ["real", "binary"], every=4)
 ON_TARGETS += [pytest.param(RATIO, "binary", id="ratio")]
 
 WORDS = np.array(["a", "b", "ba", "c"])
+# Kinds of labels beside those of project/test_era_labels.py.
 RENAMINGS = {
     "int8": lambda eras: (eras * 7 - 11).astype(np.int8),
-    "float": lambda eras: eras + 0.5, "str": lambda eras: WORDS[eras],
-    "list": lambda eras: WORDS[eras].tolist(),
-    "object": lambda eras: WORDS.astype(object)[eras],
+    "str": lambda eras: WORDS[eras],
     "string_dtype": lambda eras: WORDS.astype(np.dtypes.StringDType())[eras],
     "tuples": lambda eras: pd.Series([(2024, int(era)) for era in eras]),
-    "datetime64": lambda eras: np.datetime64("2024-01-01") + 7 * eras,
-    "pandas_datetime": lambda eras: pd.Series(pd.to_datetime(eras, unit="D", utc=True)),
-    "pandas_period": lambda eras: pd.PeriodIndex.from_ordinals(eras, freq="M"),
-    "pandas_ordered": lambda eras: pd.Categorical(WORDS[eras], WORDS, ordered=True),
     "pandas_category": lambda eras: pd.Series(WORDS[eras]).astype("category"),
     "pandas_int": lambda eras: pd.Series(eras, dtype="Int64", index=eras[::-1]),
     "pandas_string": lambda eras: pd.Series(WORDS[eras], dtype="string"),
-    "pyarrow": lambda eras: pd.Series(WORDS[eras], dtype="string[pyarrow]"),
 }  # fmt: skip
 
 

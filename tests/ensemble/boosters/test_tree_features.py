@@ -1,14 +1,12 @@
 """`colsample_bytree`: the features of a tree, drawn before histograms are built."""
 
-import pickle
-
 import numpy as np
 import pytest
 
 from helpers.data import make_data
 from helpers.estimators import ours
 from helpers.grids import on_grid
-from helpers.trees import assert_same_trees, trees_of
+from helpers.trees import trees_of
 from oracle.reference import check_fit
 from sklearn_era.ensemble import HistGradientBoostingRegressor as Regressor
 from sklearn_era.ensemble._boosters import hooks, tree_features
@@ -81,18 +79,6 @@ def test_classes_of_an_iteration_draw_apart(growth):
     model = fitted(make_wide_data(), colsample_bytree=0.01, max_iter=20)
     assert all(len(features_of(tree)) <= 1 for tree in trees_of(model))
     assert len(set().union(*map(features_of, trees_of(model)))) > 4
-
-
-@on_grid("target criterion", ["real", "multiclass"], ["gain", "era"], every=2)
-def test_a_warm_start_goes_on_with_the_draws(target, criterion):
-    data = make_wide_data(target)
-    params = {"split_criterion": criterion, "early_stopping": False}
-    params |= {"colsample_bytree": 0.3, "max_features": 0.6}
-    at_once = fitted(data, target, max_iter=6, **params)
-    warm = fitted(data, target, max_iter=3, warm_start=True, **params)
-    warm = pickle.loads(pickle.dumps(warm))
-    warm.set_params(max_iter=6).fit(*data[:3], eras=data[3])
-    assert_same_trees(warm, at_once)
 
 
 @on_grid("interaction_cst criterion", {
