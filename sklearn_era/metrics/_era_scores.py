@@ -16,7 +16,7 @@ from sklearn.utils._param_validation import validate_params
 from sklearn.utils.validation import _num_samples
 
 from .._era_arguments import encode_groups
-from .._era_labels import as_objects, label_texts
+from .._era_labels import as_objects, key_of, keys_of, label_texts
 from .._eras import EncodedEras, encode_eras
 from .._optional import import_optional
 from .._scikit_learn import check_sample_weight
@@ -82,7 +82,7 @@ class EraScores(Mapping[Any, Any]):
 
     @cached_property
     def _places(self) -> dict[Any, int]:
-        return {label: place for place, label in enumerate(self)}
+        return {key: place for place, key in enumerate(keys_of(self.eras))}
 
     def __iter__(self) -> Iterator[Any]:
         return iter(as_objects(self.eras))
@@ -92,8 +92,8 @@ class EraScores(Mapping[Any, Any]):
 
     def __getitem__(self, era: Any) -> Any:
         try:
-            is_date = self.eras.dtype.kind == "M"
-            place = self._places[np.datetime64(era) if is_date else era]
+            is_date = self.eras.dtype.kind == "M" and isinstance(era, str)
+            place = self._places[key_of(np.datetime64(era) if is_date else era)]
         except (KeyError, TypeError, ValueError):
             known = ", ".join(map(repr, list(self)[:3]))
             raise KeyError(f"no era {era!r}; the first are {known}") from None

@@ -1,6 +1,7 @@
 """Scores by era, and what is made of them."""
 
 import sys
+from datetime import date
 from functools import partial
 
 import numpy as np
@@ -206,7 +207,8 @@ def test_tables_and_texts_of_results(monkeypatch):
     frame = found.to_frame()
     assert (frame.index.name, [*frame]) == ("era", ["r2_score", "n_samples"])
     assert frame["r2_score"].tolist() == found.scores.tolist()
-    assert found["2024-01-12"] == found[pd.Timestamp("2024-01-12")] == found.scores[1]
+    for second in ("2024-01-12", pd.Timestamp("2024-01-12"), date(2024, 1, 12)):
+        assert found[second] == found.scores[1]
     assert "2024-01-13" not in found
     with pytest.raises(KeyError, match="no era 'last'; the first are"):
         found["last"]
@@ -217,6 +219,7 @@ def test_tables_and_texts_of_results(monkeypatch):
     row = [*found[found.eras[0]].values(), found.n_samples[0]]
     assert frame.loc[("east", "2024-01-05")].tolist() == row
     assert repr(found).splitlines()[0] == "EraScores of 5 eras by shop, week"
+    assert found["east", date(2024, 1, 5)] == found[found.eras[0]]
     shown = scores_of([np.nan, 1.0]), scores_of([np.nan])
     assert [repr(one).splitlines()[1] for one in shown] == [
         "  the metric: mean 1, from 1 in 1 to 1 in 1, undefined in 1",
