@@ -95,7 +95,7 @@ def is_defined(
     else True. Average precision and the hinge loss have a positive class if
     `is_binary`.
     """
-    metric, params = _bound(metric, params)
+    metric, params = bound(metric, params)
     if metric is sk.hinge_loss and is_binary and np.unique(y).size == 1:
         warnings.warn("rows of one class count as negative.", UndefinedMetricWarning, 2)
         return False
@@ -125,7 +125,7 @@ def positive_class(metric: Any, params: Mapping[str, Any], y: Any) -> dict[str, 
     Return {} for other metrics, if `params` has a `pos_label`, or unless there are two
     classes and both are numbers.
     """
-    metric, params = _bound(metric, params)
+    metric, params = bound(metric, params)
     if not any(metric is x for x in _OF_LARGER) or params.get("pos_label") is not None:
         return {}
     labels = {*np.asarray(y).ravel().tolist()}
@@ -133,11 +133,11 @@ def positive_class(metric: Any, params: Mapping[str, Any], y: Any) -> dict[str, 
     return {"pos_label": max(labels)} if is_known else {}
 
 
-def _bound(metric: Any, params: Mapping[str, Any]) -> tuple[Any, Mapping[str, Any]]:
+def bound(metric: Any, params: Mapping[str, Any]) -> tuple[Any, Mapping[str, Any]]:
     """Return (function, arguments): of a partial, its function and its arguments joined
     with `params`; of any other metric, the metric and `params`.
     """
-    if isinstance(metric, partial):
+    if isinstance(metric, partial) and not metric.args:
         return metric.func, {**metric.keywords, **params}
     return metric, params
 

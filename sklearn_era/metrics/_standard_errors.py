@@ -17,6 +17,7 @@ from ._era_scores import EraScores, era_scores
 from ._linearized import linearize, mean_of_rows, row_losses
 from ._metric import (
     Metric,
+    bound,
     check_metric,
     is_number,
     metric_name,
@@ -79,8 +80,17 @@ def sampling_error(
     ]
     if all(x is not None for x in added):
         error = float(np.linalg.norm(added[-1] - sum(added[:-1])))
-        return _unless_0(error, found, _size_of_terms(metric, rows.y, params))
-    order, draw, drawn = rows.order(), check_random_state(random_state), []
+    else:
+        error = _resampled(rows, metric, params, n_resamples, random_state)
+    return _unless_0(error, found, metric, rows.y, params)
+
+
+def _resampled(
+    rows: Rows, metric: Metric, params: Any, n_resamples: int, random_state: Any
+) -> float:
+    """Return the error by the bootstrap; NaN for fewer than two finite scores."""
+    order, n = rows.order(), _num_samples(rows.y)
+    draw, drawn = check_random_state(random_state), []
     for _ in range(n_resamples):
         try:
             found = rows.take(order[draw.randint(n, size=n)]).scores(metric, params)
@@ -90,16 +100,17 @@ def sampling_error(
     known = np.array(drawn)[np.isfinite(drawn)]
     if known.size < 2:
         return np.nan
-    error = float(known.std(ddof=1) * np.sqrt(n / (n - 1)))
-    return _unless_0(error, found, _size_of_terms(metric, rows.y, params))
+    return float(known.std(ddof=1) * np.sqrt(n / (n - 1)))
 
 
-def _unless_0(error: float, found: list[Any], size_of_terms: float) -> float:
+def _unless_0(
+    error: float, found: list[Any], metric: Metric, y: Any, params: Any
+) -> float:
     """Return the error; NaN if a single score, such as an area of 1, has the error 0:
     rows that all score alike do not show how much other rows would differ.
     """
-    is_0 = len(found) == 1 and error <= 1e-12 * max(size_of_terms, abs(found[0]))
-    return np.nan if is_0 else error
+    size = max(_size_of_terms(metric, y, params), abs(found[0]))
+    return np.nan if len(found) == 1 and error <= 1e-12 * size else error
 
 
 def _size_of_terms(metric: Metric, y: Any, params: Any) -> float:
@@ -107,7 +118,7 @@ def _size_of_terms(metric: Metric, y: Any, params: Any) -> float:
     a score near 0 has errors by the rounding of these terms. Return 0 for losses that
     are differences of y and the prediction.
     """
-    name, given = metric_name(metric), getattr(metric, "keywords", {}) | params
+    name, given = metric_name(metric), bound(metric, params)[1]
     if name.endswith("_score"):
         return 1.0
     powers = {"mean_poisson_deviance": 1, "mean_gamma_deviance": 2}
@@ -124,13 +135,12 @@ def errors_by_era(
     """
     params = params | positive_class(metric, params, y_true)
     # Of means of losses, thousands of eras would spend their time in the metric.
-    of_rows: list[Any] = [None]
+    moved = None
     if not given["row_params"]:
         both = given["sample_weight"], params
-        of_rows = [row_losses(metric, y_true, p, *both) for p in predictions]
-    moved = None
-    if all(x is not None for x in of_rows):
-        moved = of_rows[-1] - sum(of_rows[:-1])
+        losses: Any = [row_losses(metric, y_true, p, *both) for p in predictions]
+        if all(x is not None for x in losses):
+            moved = losses[-1] - sum(losses[:-1])
 
     def error(
         y: Any, rows: NDArray[np.intp], sample_weight: Any = None, **by_row: Any
@@ -139,10 +149,8 @@ def errors_by_era(
             w = np.ones(rows.size) if sample_weight is None else sample_weight
             with np.errstate(all="ignore"):
                 mean, added = mean_of_rows(moved[rows[w > 0]], w[w > 0])
-            known = [mean] * len(predictions)
-            error = float(np.linalg.norm(added))
-            size = _size_of_terms(metric, y, params)
-            return _unless_0(error, known, size) if np.isfinite(mean) else np.nan
+            error = float(np.linalg.norm(added)) if np.isfinite(mean) else np.nan
+            return _unless_0(error, [mean] * len(predictions), metric, y, params)
         own = [_safe_indexing(x, rows) for x in predictions]
         of_era = Rows(y, own, sample_weight, by_row)
         with warnings.catch_warnings():
