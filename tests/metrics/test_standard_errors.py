@@ -19,7 +19,6 @@ from sklearn_era.metrics import (
 )
 from sklearn_era.metrics._linearized import _FORMS, linearize
 from sklearn_era.metrics._standard_errors import Rows, errors_by_era, sampling_error
-from sklearn_era.numerai.metrics import numerai_corr
 
 # Turck et al. (2010), doi:10.1007/s00134-009-1641-y: three markers of 113 patients.
 ASAH = np.genfromtxt(Path(__file__).with_name("asah.csv"), delimiter=",", names=True)
@@ -279,15 +278,6 @@ def test_rows_that_say_nothing_of_the_error_have_none(metric):
         p = np.array([0.3, 0.1, 0.2, 0.4, 0.5, 0.2])
         errors = era_standard_errors(y[1:], p[1:], eras=np.zeros(5), metric=metric)
         assert np.isnan(errors.scores).all()
-
-
-def test_numerais_scores_are_compared_era_by_era():
-    rng, eras = np.random.default_rng(0), np.arange(400) % 10
-    y = rng.integers(5, size=400) / 4
-    a, b = rng.normal(size=(2, 400)) + y
-    found = compare_predictions(y, a, b, eras=eras, metric=numerai_corr)
-    of_a, of_b = (numerai_corr(y, x, eras=eras).scores for x in (a, b))
-    assert_allclose(found.differences, of_b - of_a)
 
 
 @pytest.mark.parametrize(("metric", "params"), [
