@@ -16,6 +16,7 @@ from .._plotting import BLUE, GRAY, ORANGE, axes_or_new, label_eras, legend_abov
 from .._typing import Axes, Eras, Estimator, Scoring, Table
 from ..metrics import EraComparison, EraScoreForecast, era_scores, era_standard_errors
 from ..metrics._aggregation import check_direction
+from ..metrics._era_scores import of_one_metric
 from ..metrics._metric import find_direction, metric_name
 from ..model_selection._search_scores import score_era
 from ._era_scorer import scorer_of_an_era
@@ -27,7 +28,7 @@ class EraScoreDisplay:
 
     Parameters
     ----------
-    scores : array-like of shape (n_eras,), dtype=float
+    scores : EraScores or array-like of shape (n_eras,), dtype=float
         Score of each era. Scores that are NaN or infinite are left out of the mean and
         the figure, and the legend counts the others.
     era_labels : array-like of shape (n_eras,)
@@ -73,11 +74,11 @@ class EraScoreDisplay:
         greater_is_better: bool = True, standard_errors: ArrayLike | None = None,
         n_samples: ArrayLike | None = None,
     ) -> None:  # fmt: skip
-        self.scores = np.asarray(scores, dtype=np.float64)
+        self.scores = np.asarray(of_one_metric(scores, "scores"), dtype=np.float64)
         self.era_labels = np.asarray(era_labels)
         self.score_name = score_name
         self.greater_is_better = greater_is_better
-        errors = getattr(standard_errors, "scores", standard_errors)
+        errors = of_one_metric(standard_errors, "standard_errors")
         self.standard_errors = None if errors is None else np.asarray(errors, float)
         self.n_samples = None if n_samples is None else np.asarray(n_samples)
         arrays = self.scores, self.era_labels, self.standard_errors, self.n_samples
@@ -375,7 +376,7 @@ class EraScoreDisplay:
         result = era_scores(y_true, y_pred, **given)
         errors = era_standard_errors(y_true, y_pred, n_resamples=n_resamples, **given)
         if score_name is None:
-            score_name = getattr(metric, "__name__", "score").replace("_", " ")
+            score_name = metric_name(metric).replace("_", " ")
         display = cls(
             scores=result.scores, era_labels=result.eras, score_name=score_name,
             greater_is_better=bool(is_score),

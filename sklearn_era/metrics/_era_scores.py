@@ -21,7 +21,7 @@ from .._eras import EncodedEras, encode_eras
 from .._optional import import_optional
 from .._scikit_learn import check_sample_weight
 from .._warnings import listed, warn_user, warned_once
-from ._aggregation import CONSTRAINTS, DIRECTIONS, Aggregation, aggregate
+from ._aggregation import CONSTRAINTS, Aggregation, aggregate, direction_of
 from ._metric import (
     Metric,
     find_direction,
@@ -67,7 +67,7 @@ class EraScores(Mapping[Any, Any]):
             eras = {"era": EncodedEras(eras, np.arange(eras.size, dtype=np.int32))}
         self._columns = eras
         self.levels = {name: column.decode() for name, column in eras.items()}
-        self.eras = _join(self.levels)
+        self.eras = join_columns(list(self.levels.values()))
         self.scores, self.n_samples = scores, n_samples
         self.directions = dict(directions)
 
@@ -203,7 +203,7 @@ class EraScores(Mapping[Any, Any]):
                 "aggregation='max_drawdown' adds up scores in one order, and eras have "
                 f"{len(others)} columns: pass by=, one of {[*others]}."
             )
-        labels = _join(others)
+        labels = join_columns(list(others.values()))
         rows: Any = [slice(None)]
         if by is not None:
             table = np.column_stack([self._columns[name].codes for name in names])
@@ -226,7 +226,7 @@ class EraScores(Mapping[Any, Any]):
             },
             self._like_scores(found),
             np.array([self.n_samples[own].sum() for own in rows]),
-            directions={x: DIRECTIONS.get(aggregation, y) for x, y in directions},
+            directions={x: direction_of(aggregation, y) for x, y in directions},
         )  # fmt: skip
 
     def to_frame(self) -> pd.DataFrame:
@@ -358,6 +358,19 @@ def era_scores(
     return found
 
 
+def of_one_metric(scores: Any, name: str) -> Any:
+    """Return the array of `EraScores`, and anything else unchanged; raise ValueError
+    for several metrics.
+    """
+    if not isinstance(scores, EraScores):
+        return scores
+    if isinstance(scores.scores, dict):
+        raise ValueError(
+            f"{name} are of several metrics, {[*scores.scores]}: pass those of one."
+        )
+    return scores.scores
+
+
 def check_lengths(y_true: Any, by_row: Mapping[str, Any]) -> None:
     """Raise ValueError if an array in `by_row` and y_true differ in length."""
     n_samples = _num_samples(y_true)
@@ -390,9 +403,8 @@ def _score(metric: Metric, own: Any, params: dict[str, Any], era: Any) -> float:
     return score
 
 
-def _join(levels: Mapping[Any, NDArray[Any]]) -> NDArray[Any]:
+def join_columns(columns: Sequence[NDArray[Any]]) -> NDArray[Any]:
     """Return the labels of a single column, or tuples of labels of all columns."""
-    columns = list(levels.values())
     if len(columns) == 1:
         return columns[0]
     return np.fromiter(zip(*map(as_objects, columns), strict=True), dtype=object)

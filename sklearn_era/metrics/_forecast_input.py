@@ -13,7 +13,7 @@ from .._era_labels import label_texts
 from .._eras import EncodedEras, encode_eras, read_eras
 from .._label_columns import label_columns
 from .._warnings import listed, warn_user
-from ._era_scores import EraScores
+from ._era_scores import EraScores, of_one_metric
 
 Array = NDArray[np.float64]
 
@@ -47,9 +47,8 @@ def read_errors(errors: Any, scores: Array, has_right_shape: bool, one: str) -> 
     ValueError if `has_right_shape` is False, or if there is not one error for each
     score; the message calls a score's unit by the noun `one`, "era" or "pair".
     """
-    raw = errors.scores if isinstance(errors, EraScores) else errors
-    raw = np.zeros(scores.shape[-1]) if raw is None else raw
-    found = np.asarray(raw, dtype=np.float64)
+    errors = np.zeros(scores.shape[-1]) if errors is None else errors
+    found = np.asarray(of_one_metric(errors, "standard_errors"), dtype=np.float64)
     if not has_right_shape or found.shape != scores.shape[-1:]:
         raise ValueError(
             f"scores has the shape {scores.shape}, and standard_errors {found.shape}: "

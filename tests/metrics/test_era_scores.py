@@ -1,6 +1,7 @@
 """Scores by era, and what is made of them."""
 
 import sys
+from dataclasses import dataclass
 from datetime import date
 from functools import partial
 
@@ -396,6 +397,28 @@ def test_result_of_a_callable_aggregation_is_checked():
         with pytest.raises(ValueError, match=f"^aggregation {message}"):
             scores.aggregate(lambda _, result=result: result)
     assert scores.aggregate(lambda _: np.nan, undefined=0.5) == 0.5
+
+
+@dataclass
+class Quantile:
+    """A function that cannot be hashed."""
+
+    share: float
+
+    def __call__(self, values):
+        return np.quantile(values, self.share)
+
+
+def test_an_aggregation_may_be_any_function():
+    y, y_pred, shops, weeks = make_two_way()
+    eras = {"shop": shops, "week": weeks}
+    found = era_scores(y, y_pred, eras=eras, metric=mean_squared_error)
+    largest = found.aggregate(Quantile(1.0), by="shop")
+    for shop, value in largest.items():
+        assert value == max(x for cell, x in found.items() if cell[0] == shop)
+    assert largest.directions == found.directions
+    scorer = make_era_scorer(mean_squared_error, aggregation=Quantile(1.0))
+    assert scorer._sign == -1
 
 
 def test_undefined_is_no_bool():
