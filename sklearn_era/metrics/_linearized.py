@@ -1,6 +1,6 @@
 """Compute each row's contribution to a score, for standard errors in closed form."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
 
@@ -200,15 +200,16 @@ def row_losses(metric: Metric, y: Any, p: Any, weights: Any, params: Any) -> Any
 
 
 def linearize(
-    metric: Metric, score: float, y: Any, p: Any, weights: Any, params: Any
+    metric: Metric, score: float, y: Any, p: Any, params: Mapping[str, Any]
 ) -> Array | None:
     """Return each row's contribution to a score. Return None if no closed form is
     known, or if the value of the closed form differs from `score`, as it may with some
-    parameters of the metric.
+    parameters of the metric. Weights are among the parameters.
     """
-    form, params = _form_in(_FORMS, metric, params)
+    form, params = _form_in(_FORMS, metric, {"sample_weight": None} | params)
     if form is None:
         return None
+    weights = params.pop("sample_weight")
     weights = np.ones(_num_samples(y)) if weights is None else weights
     # A column and a vector together would be a table of all pairs of rows.
     y, p = (x.ravel() if x.shape[1:] == (1,) else x for x in map(np.asarray, (y, p)))

@@ -31,21 +31,14 @@ class Rows(NamedTuple):
 
     y: Any
     predictions: list[Any]
-    weights: Any
-    params: dict[str, Any]  # of the metric, with a value a row
+    params: dict[str, Any]  # of the metric, with a value a row, such as weights
 
     def take(self, rows: NDArray[np.intp]) -> Rows:
         y, *predictions = (_safe_indexing(x, rows) for x in (self.y, *self.predictions))
-        return Rows(
-            y, predictions, None if self.weights is None else self.weights[rows],
-            take_by_row(self.params, rows),
-        )  # fmt: skip
+        return Rows(y, predictions, take_by_row(self.params, rows))
 
     def scores(self, metric: Metric, params: Any) -> list[Any]:
-        params = params | self.params
-        if self.weights is not None:
-            params["sample_weight"] = self.weights
-        return [metric(self.y, p, **params) for p in self.predictions]
+        return [metric(self.y, p, **params | self.params) for p in self.predictions]
 
     def order(self) -> NDArray[np.intp]:
         """Return indices that sort rows by all their values, to draw the same rows in
@@ -53,7 +46,6 @@ class Rows(NamedTuple):
         """
         n = _num_samples(self.y)
         columns = [self.y, *self.predictions, *self.params.values()]
-        columns += [] if self.weights is None else [self.weights]
         tables = (np.asarray(x).reshape(n, -1).T for x in columns)
         keys = [np.unique(x, return_inverse=True)[1] for table in tables for x in table]
         return np.lexsort(keys)
@@ -67,15 +59,15 @@ def sampling_error(
     for one prediction, if all rows score alike. If a metric returns anything but a
     number, such as a dict, return that.
     """
-    if rows.weights is not None:  # rows of weight 0 are none
-        rows = rows.take(np.flatnonzero(rows.weights))
+    if (weights := rows.params.get("sample_weight")) is not None:
+        rows = rows.take(np.flatnonzero(weights))  # rows of weight 0 are none
     n, found = _num_samples(rows.y), rows.scores(metric, params)
     if not all(map(is_number, found)):
         return found[0]
     if n < 2 or not np.isfinite(found).all():
         return np.nan
     added: list[Any] = [
-        linearize(metric, score, rows.y, p, rows.weights, params | rows.params)
+        linearize(metric, score, rows.y, p, params | rows.params)
         for score, p in zip(found, rows.predictions, strict=True)
     ]
     if all(x is not None for x in added):
@@ -142,17 +134,15 @@ def errors_by_era(
         if all(x is not None for x in losses):
             moved = losses[-1] - sum(losses[:-1])
 
-    def error(
-        y: Any, rows: NDArray[np.intp], sample_weight: Any = None, **by_row: Any
-    ) -> Any:
+    def error(y: Any, rows: NDArray[np.intp], **by_row: Any) -> Any:
         if moved is not None:
-            w = np.ones(rows.size) if sample_weight is None else sample_weight
+            w = by_row.get("sample_weight", np.ones(rows.size))
             with np.errstate(all="ignore"):
                 mean, added = mean_of_rows(moved[rows[w > 0]], w[w > 0])
             error = float(np.linalg.norm(added)) if np.isfinite(mean) else np.nan
             return _unless_0(error, [mean] * len(predictions), metric, y, params)
         own = [_safe_indexing(x, rows) for x in predictions]
-        of_era = Rows(y, own, sample_weight, by_row)
+        of_era = Rows(y, own, by_row)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # of an era that has a single class
             return sampling_error(of_era, metric, params, n_resamples, random_state)
