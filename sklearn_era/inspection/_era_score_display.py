@@ -16,7 +16,6 @@ from .._plotting import BLUE, GRAY, ORANGE, axes_or_new, label_eras, legend_abov
 from .._typing import Axes, Eras, Estimator, Scoring, Table
 from ..metrics import EraComparison, EraScoreForecast, era_scores, era_standard_errors
 from ..metrics._aggregation import check_direction
-from ..metrics._era_scores import of_one_metric
 from ..metrics._metric import find_direction, metric_name
 from ..model_selection._search_scores import score_era
 from ._era_scorer import scorer_of_an_era
@@ -74,12 +73,13 @@ class EraScoreDisplay:
         greater_is_better: bool = True, standard_errors: ArrayLike | None = None,
         n_samples: ArrayLike | None = None,
     ) -> None:  # fmt: skip
-        self.scores = np.asarray(of_one_metric(scores, "scores"), dtype=np.float64)
+        self.scores = np.asarray(scores, dtype=np.float64)
         self.era_labels = np.asarray(era_labels)
         self.score_name = score_name
         self.greater_is_better = greater_is_better
-        errors = of_one_metric(standard_errors, "standard_errors")
-        self.standard_errors = None if errors is None else np.asarray(errors, float)
+        self.standard_errors = None
+        if standard_errors is not None:
+            self.standard_errors = np.asarray(standard_errors, dtype=np.float64)
         self.n_samples = None if n_samples is None else np.asarray(n_samples)
         arrays = self.scores, self.era_labels, self.standard_errors, self.n_samples
         shapes = [x.shape for x in arrays if x is not None]

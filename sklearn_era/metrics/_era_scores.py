@@ -24,6 +24,7 @@ from .._warnings import listed, warn_user, warned_once
 from ._aggregation import CONSTRAINTS, Aggregation, aggregate, direction_of
 from ._metric import (
     Metric,
+    check_lengths,
     find_direction,
     is_defined,
     is_number,
@@ -43,7 +44,8 @@ class EraScores(Mapping[Any, Any]):
     """Scores of eras and their aggregates: the result of :func:`era_scores`.
 
     A mapping: ``scores[era]`` is the score in an era, or a dict of scores for several
-    metrics. The labels of two-way groups are tuples, as in ``scores["shop", 3]``.
+    metrics. The labels of two-way groups are tuples, as in ``scores["shop", 3]``. To
+    NumPy, the scores of a single metric are an array.
 
     Attributes
     ----------
@@ -89,6 +91,16 @@ class EraScores(Mapping[Any, Any]):
 
     def __len__(self) -> int:
         return self.n_samples.size
+
+    # NumPy would take the labels, as those of any mapping.
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
+        if isinstance(self.scores, dict):
+            raise ValueError(
+                f"EraScores of several metrics, {[*self.scores]}, are no array: pass "
+                f"those of one, such as scores.scores[{next(iter(self.scores))!r}]."
+            )
+        found = np.asarray(self.scores, dtype)
+        return found.copy() if copy else found
 
     def __getitem__(self, era: Any) -> Any:
         try:
@@ -356,30 +368,6 @@ def era_scores(
             UndefinedMetricWarning,
         )
     return found
-
-
-def of_one_metric(scores: Any, name: str) -> Any:
-    """Return the array of `EraScores`, and anything else unchanged; raise ValueError
-    for several metrics.
-    """
-    if not isinstance(scores, EraScores):
-        return scores
-    if isinstance(scores.scores, dict):
-        raise ValueError(
-            f"{name} are of several metrics, {[*scores.scores]}: pass those of one."
-        )
-    return scores.scores
-
-
-def check_lengths(y_true: Any, by_row: Mapping[str, Any]) -> None:
-    """Raise ValueError if an array in `by_row` and y_true differ in length."""
-    n_samples = _num_samples(y_true)
-    for name, array in by_row.items():
-        if array is not None and _num_samples(array) != n_samples:
-            raise ValueError(
-                f"{name} has {_num_samples(array)} rows, but y_true has {n_samples}; "
-                "pass the same rows in both."
-            )
 
 
 def _score(metric: Metric, own: Any, params: dict[str, Any], era: Any) -> float:

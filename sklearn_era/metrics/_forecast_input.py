@@ -13,7 +13,7 @@ from .._era_labels import label_texts
 from .._eras import EncodedEras, encode_eras, read_eras
 from .._label_columns import label_columns
 from .._warnings import listed, warn_user
-from ._era_scores import EraScores, of_one_metric
+from ._era_scores import EraScores
 
 Array = NDArray[np.float64]
 
@@ -48,7 +48,7 @@ def read_errors(errors: Any, scores: Array, has_right_shape: bool, one: str) -> 
     score; the message calls a score's unit by the noun `one`, "era" or "pair".
     """
     errors = np.zeros(scores.shape[-1]) if errors is None else errors
-    found = np.asarray(of_one_metric(errors, "standard_errors"), dtype=np.float64)
+    found = np.asarray(errors, dtype=np.float64)
     if not has_right_shape or found.shape != scores.shape[-1:]:
         raise ValueError(
             f"scores has the shape {scores.shape}, and standard_errors {found.shape}: "

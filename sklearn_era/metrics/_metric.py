@@ -12,6 +12,7 @@ from sklearn import metrics as sk
 from sklearn.exceptions import UndefinedMetricWarning
 from sklearn.metrics._scorer import _BaseScorer
 from sklearn.utils import _safe_indexing
+from sklearn.utils.validation import _num_samples
 
 Metric = Callable[..., float]
 
@@ -140,6 +141,17 @@ def bound(metric: Any, params: Mapping[str, Any]) -> tuple[Any, Mapping[str, Any
     if isinstance(metric, partial) and not metric.args:
         return metric.func, {**metric.keywords, **params}
     return metric, params
+
+
+def check_lengths(y_true: Any, by_row: Mapping[str, Any]) -> None:
+    """Raise ValueError if an array in `by_row` and y_true differ in length."""
+    n_samples = _num_samples(y_true)
+    for name, array in by_row.items():
+        if array is not None and _num_samples(array) != n_samples:
+            raise ValueError(
+                f"{name} has {_num_samples(array)} rows, but y_true has {n_samples}; "
+                "pass the same rows in both."
+            )
 
 
 def take_by_row(row_params: Any, rows: Any) -> dict[str, Any]:

@@ -45,7 +45,7 @@ def test_errors_are_drawn_on_both_sides(ax, kind, axis):
         EraScoreDisplay(scores=AREAS, **GIVEN | {"standard_errors": ERRORS[1:]})
     several = EraScores(eras, {"a": AREAS, "b": AREAS}, eras, directions={})
     for changed in ({"scores": several}, {"standard_errors": several}):
-        with pytest.raises(ValueError, match=r" are of several metrics, \['a', 'b'\]"):
+        with pytest.raises(ValueError, match=r" of several metrics, \['a', 'b'\]"):
             EraScoreDisplay(**{"scores": AREAS} | GIVEN | changed)
 
 

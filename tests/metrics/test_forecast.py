@@ -264,7 +264,7 @@ def test_more_eras_make_intervals_narrow():
     ({"trend": "linear"}, {"scores": [1, 2]}, "The 'trend' parameter"),
     ({}, {"scores": OF_SEVERAL}, "scores are of several metrics, or"),
     ({}, {"scores": [1, 2], "standard_errors": OF_SEVERAL},
-     r"standard_errors are of several metrics, \['mean_absolute_error', 'mean_sq"),
+     r"EraScores of several metrics, \['mean_absolute_error', 'mean_squared_error'\]"),
 ])  # fmt: skip
 def test_what_cannot_be_fitted_is_refused(options, given, message):
     if "era_order='unordered'" in message:
