@@ -351,7 +351,8 @@ or (n_candidates, n_eras)
         """
         check_is_fitted(self)
         pandas = import_optional("pandas", extra="cli")
-        columns = {"score": self.scores_, "standard_error": self.standard_errors_}
+        columns: dict[str, Any] = {"score": self.scores_}
+        columns["standard_error"] = self.standard_errors_
         if self.pooled_ is not None:
             for name in ("weight", "shrunken"):
                 columns[name] = np.full(self.scores_.size, np.nan)

@@ -1,6 +1,6 @@
 """Compute each row's contribution to a score, for standard errors in closed form."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
@@ -200,7 +200,7 @@ def row_losses(metric: Metric, y: Any, p: Any, weights: Any, params: Any) -> Any
 
 
 def linearize(
-    metric: Metric, score: float, y: Any, p: Any, params: Mapping[str, Any]
+    metric: Metric, score: float, y: Any, p: Any, params: dict[str, Any]
 ) -> Array | None:
     """Return each row's contribution to a score. Return None if no closed form is
     known, or if the value of the closed form differs from `score`, as it may with some
