@@ -27,7 +27,7 @@ class EraScoreDisplay:
 
     Parameters
     ----------
-    scores : array-like of shape (n_eras,), dtype=float
+    scores : EraScores or array-like of shape (n_eras,), dtype=float
         Score of each era. Scores that are NaN or infinite are left out of the mean and
         the figure, and the legend counts the others.
     era_labels : array-like of shape (n_eras,)
@@ -77,8 +77,9 @@ class EraScoreDisplay:
         self.era_labels = np.asarray(era_labels)
         self.score_name = score_name
         self.greater_is_better = greater_is_better
-        errors = getattr(standard_errors, "scores", standard_errors)
-        self.standard_errors = None if errors is None else np.asarray(errors, float)
+        self.standard_errors = None
+        if standard_errors is not None:
+            self.standard_errors = np.asarray(standard_errors, dtype=np.float64)
         self.n_samples = None if n_samples is None else np.asarray(n_samples)
         arrays = self.scores, self.era_labels, self.standard_errors, self.n_samples
         shapes = [x.shape for x in arrays if x is not None]
@@ -375,7 +376,7 @@ class EraScoreDisplay:
         result = era_scores(y_true, y_pred, **given)
         errors = era_standard_errors(y_true, y_pred, n_resamples=n_resamples, **given)
         if score_name is None:
-            score_name = getattr(metric, "__name__", "score").replace("_", " ")
+            score_name = metric_name(metric).replace("_", " ")
         display = cls(
             scores=result.scores, era_labels=result.eras, score_name=score_name,
             greater_is_better=bool(is_score),

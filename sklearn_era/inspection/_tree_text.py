@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Iterator
-from numbers import Integral
+from numbers import Integral, Real
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -47,6 +47,8 @@ def describe_tree(
         raise ValueError(
             f"tree must be an integer from 0 to {len(trees) - 1}; got {tree!r}."
         )
+    if not isinstance(max_depth, Real):
+        raise ValueError(f"max_depth must be a number; got {max_depth!r}.")
     if len({X is None, y is None, eras is None}) > 1:
         raise ValueError("X, y and eras are of the same rows: pass all three, or none.")
     table, rows = None, {}

@@ -20,9 +20,6 @@ Aggregation = str | Callable[[Values], float]
 # of a constant, 1 - a/a, is 0 in one era and 2e-16 in the next.
 _NO_SPREAD = 16 * np.finfo(np.float64).eps
 
-# Whether a greater aggregate is better, if it is the same for all metrics.
-DIRECTIONS: dict[Any, bool] = {"std": False, "max_drawdown": False, "sharpe": True}
-
 _NAMES = {"mean", "std", "sharpe", "worst", "max_drawdown"}
 _ANY_NUMBER = Interval(Real, None, None, closed="neither")
 CONSTRAINTS: dict[str, list[Any]] = {
@@ -68,6 +65,13 @@ def aggregate(
         f"up to rounding: the score is {values[0]!s} in each of {values.size} era(s). "
         "Score eras that differ, or use aggregation='mean'.",
     )
+
+
+def direction_of(aggregation: Aggregation, of_metric: bool | None) -> bool | None:
+    """Return whether a greater aggregate is better; `of_metric` is this for scores."""
+    if callable(aggregation) or aggregation in ("mean", "worst"):
+        return of_metric
+    return aggregation == "sharpe"
 
 
 def check_direction(

@@ -14,11 +14,17 @@ from sklearn.utils._param_validation import StrOptions, validate_params
 from .._eras import are_ordered
 from .._warnings import warned_once
 from ._aggregation import check_direction
-from ._era_scores import EraScores, check_lengths, era_scores
+from ._era_scores import EraScores, era_scores
 from ._forecast import EraScoreForecast
 from ._forecast_input import check_level, known_places
 from ._mean_errors import error_of_neighbours, mean_and_error
-from ._metric import Metric, check_metric, find_direction, metric_name
+from ._metric import (
+    Metric,
+    check_lengths,
+    check_metric,
+    find_direction,
+    metric_name,
+)
 from ._pooled import PooledScore
 from ._standard_errors import RESAMPLING, errors_by_era
 

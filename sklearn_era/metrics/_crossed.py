@@ -268,9 +268,8 @@ class CrossedEras:
         level = self._variances[:, 2] + self._square
         levels = self._variances * [1, 1, 0] + np.outer(level, [*self._units, 1])
         levels *= self._factors[:, :1]  # in proportion to the common factor
-        logs = np.log(levels**2 @ (shares**2 / freedom)) / 2 - np.log(levels).sum(
-            axis=1
-        )
+        logs = np.log(levels**2 @ (shares**2 / freedom)) / 2
+        logs -= np.log(levels).sum(axis=1)
         logs += np.concatenate([x.log_densities for x in self._grids])
         weights = np.exp(logs - logsumexp(logs))
         return np.repeat(weights / self._factors.shape[1], self._factors.shape[1])

@@ -16,14 +16,15 @@ from sklearn.utils._param_validation import validate_params
 from sklearn.utils.validation import _num_samples
 
 from .._era_arguments import encode_groups
-from .._era_labels import as_objects, label_texts
+from .._era_labels import as_objects, key_of, keys_of, label_texts
 from .._eras import EncodedEras, encode_eras
 from .._optional import import_optional
 from .._scikit_learn import check_sample_weight
 from .._warnings import listed, warn_user, warned_once
-from ._aggregation import CONSTRAINTS, DIRECTIONS, Aggregation, aggregate
+from ._aggregation import CONSTRAINTS, Aggregation, aggregate, direction_of
 from ._metric import (
     Metric,
+    check_lengths,
     find_direction,
     is_defined,
     is_number,
@@ -43,7 +44,8 @@ class EraScores(Mapping[Any, Any]):
     """Scores of eras and their aggregates: the result of :func:`era_scores`.
 
     A mapping: ``scores[era]`` is the score in an era, or a dict of scores for several
-    metrics. The labels of two-way groups are tuples, as in ``scores["shop", 3]``.
+    metrics. The labels of two-way groups are tuples, as in ``scores["shop", 3]``. To
+    NumPy, the scores of a single metric are an array.
 
     Attributes
     ----------
@@ -67,7 +69,7 @@ class EraScores(Mapping[Any, Any]):
             eras = {"era": EncodedEras(eras, np.arange(eras.size, dtype=np.int32))}
         self._columns = eras
         self.levels = {name: column.decode() for name, column in eras.items()}
-        self.eras = _join(self.levels)
+        self.eras = join_columns(list(self.levels.values()))
         self.scores, self.n_samples = scores, n_samples
         self.directions = dict(directions)
 
@@ -82,7 +84,7 @@ class EraScores(Mapping[Any, Any]):
 
     @cached_property
     def _places(self) -> dict[Any, int]:
-        return {label: place for place, label in enumerate(self)}
+        return {key: place for place, key in enumerate(keys_of(self.eras))}
 
     def __iter__(self) -> Iterator[Any]:
         return iter(as_objects(self.eras))
@@ -90,10 +92,20 @@ class EraScores(Mapping[Any, Any]):
     def __len__(self) -> int:
         return self.n_samples.size
 
+    # NumPy would take the labels, as those of any mapping.
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
+        if isinstance(self.scores, dict):
+            raise ValueError(
+                f"EraScores of several metrics, {[*self.scores]}, are no array: pass "
+                f"those of one, such as scores.scores[{next(iter(self.scores))!r}]."
+            )
+        found = np.asarray(self.scores, dtype)
+        return found.copy() if copy else found
+
     def __getitem__(self, era: Any) -> Any:
         try:
-            is_date = self.eras.dtype.kind == "M"
-            place = self._places[np.datetime64(era) if is_date else era]
+            is_date = self.eras.dtype.kind == "M" and isinstance(era, str)
+            place = self._places[key_of(np.datetime64(era) if is_date else era)]
         except (KeyError, TypeError, ValueError):
             known = ", ".join(map(repr, list(self)[:3]))
             raise KeyError(f"no era {era!r}; the first are {known}") from None
@@ -203,7 +215,7 @@ class EraScores(Mapping[Any, Any]):
                 "aggregation='max_drawdown' adds up scores in one order, and eras have "
                 f"{len(others)} columns: pass by=, one of {[*others]}."
             )
-        labels = _join(others)
+        labels = join_columns(list(others.values()))
         rows: Any = [slice(None)]
         if by is not None:
             table = np.column_stack([self._columns[name].codes for name in names])
@@ -226,7 +238,7 @@ class EraScores(Mapping[Any, Any]):
             },
             self._like_scores(found),
             np.array([self.n_samples[own].sum() for own in rows]),
-            directions={x: DIRECTIONS.get(aggregation, y) for x, y in directions},
+            directions={x: direction_of(aggregation, y) for x, y in directions},
         )  # fmt: skip
 
     def to_frame(self) -> pd.DataFrame:
@@ -358,17 +370,6 @@ def era_scores(
     return found
 
 
-def check_lengths(y_true: Any, by_row: Mapping[str, Any]) -> None:
-    """Raise ValueError if an array in `by_row` and y_true differ in length."""
-    n_samples = _num_samples(y_true)
-    for name, array in by_row.items():
-        if array is not None and _num_samples(array) != n_samples:
-            raise ValueError(
-                f"{name} has {_num_samples(array)} rows, but y_true has {n_samples}; "
-                "pass the same rows in both."
-            )
-
-
 def _score(metric: Metric, own: Any, params: dict[str, Any], era: Any) -> float:
     """Return the metric of an era's rows; raise ValueError with the era if it fails."""
     name = metric_name(metric)
@@ -390,9 +391,8 @@ def _score(metric: Metric, own: Any, params: dict[str, Any], era: Any) -> float:
     return score
 
 
-def _join(levels: Mapping[Any, NDArray[Any]]) -> NDArray[Any]:
+def join_columns(columns: Sequence[NDArray[Any]]) -> NDArray[Any]:
     """Return the labels of a single column, or tuples of labels of all columns."""
-    columns = list(levels.values())
     if len(columns) == 1:
         return columns[0]
     return np.fromiter(zip(*map(as_objects, columns), strict=True), dtype=object)

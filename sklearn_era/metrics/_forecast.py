@@ -11,13 +11,13 @@ from sklearn.base import BaseEstimator
 from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from .._era_labels import as_objects, find
+from .._era_labels import find
 from .._eras import are_ordered
 from .._fit_attributes import restores_on_failure
 from .._optional import import_optional
 from .._parameter_object import parameter, with_parameters
 from ._crossed import CrossedEras
-from ._era_scores import EraScores
+from ._era_scores import EraScores, join_columns
 from ._forecast_input import (
     best_candidate,
     check_level,
@@ -170,7 +170,7 @@ or (n_candidates, n_eras)
         both = isinstance(scores, EraScores) and isinstance(standard_errors, EraScores)
         if both and list(scores) != list(standard_errors):
             raise ValueError("standard_errors has other labels than scores have.")
-        self._counts = getattr(scores, "n_samples", None)
+        self._counts = scores.n_samples if isinstance(scores, EraScores) else None
         if (pairs := read_pairs(scores, eras, self.era_order)) is not None:
             return self._fit_pairs(*pairs, standard_errors)
         self._groups = None
@@ -201,11 +201,10 @@ or (n_candidates, n_eras)
         """Fit to scores of pairs (group, era); set attributes, and return self."""
         time, groups = axes.time, axes.groups
         errors = read_errors(standard_errors, values, values.ndim == 1, "pair")
-        pairs = zip(*(as_objects(x.decode()) for x in (time, groups)), strict=True)
         shape, at = (groups.labels.size, time.labels.size), (groups.codes, time.codes)
         if np.unique(np.ravel_multi_index(at, shape)).size < values.size:
             raise ValueError("eras has a pair of labels twice: pass one score a pair.")
-        labels = np.fromiter(pairs, dtype=object)
+        labels = join_columns([time.decode(), groups.decode()])
         scaled, scaled_errors = self._take_known(values, errors, labels)
         at = groups.codes[self._places], time.codes[self._places]
         for axis, codes in zip(("group", "time"), at, strict=True):
@@ -352,7 +351,8 @@ or (n_candidates, n_eras)
         """
         check_is_fitted(self)
         pandas = import_optional("pandas", extra="cli")
-        columns = {"score": self.scores_, "standard_error": self.standard_errors_}
+        columns: dict[str, Any] = {"score": self.scores_}
+        columns["standard_error"] = self.standard_errors_
         if self.pooled_ is not None:
             for name in ("weight", "shrunken"):
                 columns[name] = np.full(self.scores_.size, np.nan)

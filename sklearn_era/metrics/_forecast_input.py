@@ -47,9 +47,8 @@ def read_errors(errors: Any, scores: Array, has_right_shape: bool, one: str) -> 
     ValueError if `has_right_shape` is False, or if there is not one error for each
     score; the message calls a score's unit by the noun `one`, "era" or "pair".
     """
-    raw = errors.scores if isinstance(errors, EraScores) else errors
-    raw = np.zeros(scores.shape[-1]) if raw is None else raw
-    found = np.asarray(raw, dtype=np.float64)
+    errors = np.zeros(scores.shape[-1]) if errors is None else errors
+    found = np.asarray(errors, dtype=np.float64)
     if not has_right_shape or found.shape != scores.shape[-1:]:
         raise ValueError(
             f"scores has the shape {scores.shape}, and standard_errors {found.shape}: "

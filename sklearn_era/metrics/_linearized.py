@@ -10,7 +10,7 @@ from scipy.special import kl_div
 from sklearn import metrics
 from sklearn.utils.validation import _num_samples
 
-from ._metric import Metric, is_number
+from ._metric import Metric, bound, is_number
 
 Array = NDArray[np.float64]
 # A score, and what rows add to it: the squares of these sum up to its variance.
@@ -74,13 +74,12 @@ def _area(y: Any, p: Any, weights: Array, **_: Any) -> Linearized | None:
     share of negative rows below it, and a negative row the share of positive rows above
     it. Ties count half. Return None if there are not two classes and one score per row.
     """
-    labels, scores = np.asarray(y), np.asarray(p)
-    classes, rows = np.unique(labels), np.empty(weights.size)
-    if classes.size != 2 or scores.shape != labels.shape:
+    classes, rows = np.unique(y), np.empty(weights.size)
+    if classes.size != 2 or p.shape != y.shape:
         return None
-    places = np.unique(scores, return_inverse=True)[1]
+    places = np.unique(p, return_inverse=True)[1]
     for label in classes:
-        own = labels == label
+        own = y == label
         masses = np.bincount(places, weights * ~own)
         below = (np.cumsum(masses) - masses / 2)[places[own]] / masses.sum()
         of_own = below if label == classes[1] else 1 - below
@@ -92,7 +91,6 @@ def _of_classes(y: Any, p: Any, labels: Any, positive: Any) -> tuple[Any, Any]:
     """Return two arrays with a column for each class: whether a row is of the class,
     and the probability of the class.
     """
-    y, p = np.asarray(y), np.asarray(p)
     classes = np.unique(y if labels is None else labels)
     if p.ndim > 1:
         return y[:, np.newaxis] == classes, p
@@ -116,7 +114,7 @@ def _brier_losses(
 
 
 def _misses(y: Any, p: Any) -> Array:
-    is_wrong = (np.asarray(y) != np.asarray(p)).reshape(_num_samples(y), -1)
+    is_wrong = (y != p).reshape(y.shape[0], -1)
     return is_wrong.any(axis=1).astype(np.float64)
 
 
@@ -162,26 +160,25 @@ _LOSSES: dict[Any, Callable[..., Array]] = {
     metrics.mean_poisson_deviance: partial(_deviances, power=1),
     metrics.mean_gamma_deviance: partial(_deviances, power=2),
 }
-for _metric, _root in {
-    metrics.mean_squared_error: metrics.root_mean_squared_error,
-    metrics.mean_squared_log_error: metrics.root_mean_squared_log_error,
-    metrics.mean_absolute_error: None,
-    metrics.mean_absolute_percentage_error: None,
-    metrics.mean_pinball_loss: None,
-}.items():
+for _metric in (
+    metrics.mean_squared_error, metrics.mean_squared_log_error,
+    metrics.mean_absolute_error, metrics.mean_absolute_percentage_error,
+    metrics.mean_pinball_loss,
+):  # fmt: skip
     _LOSSES[_metric] = _losses_of(_metric)
-    if _root is not None:
-        _FORMS[_root] = _root_of(_LOSSES[_metric])
 _FORMS |= {_metric: _mean_of(losses) for _metric, losses in _LOSSES.items()}
+for _root, _metric in (
+    (metrics.root_mean_squared_error, metrics.mean_squared_error),
+    (metrics.root_mean_squared_log_error, metrics.mean_squared_log_error),
+):
+    _FORMS[_root] = _root_of(_LOSSES[_metric])
 
 
 def _form_in(table: Any, metric: Metric, params: Any) -> tuple[Any, Any]:
     """Look a metric up in a table from metrics to functions; return the function found
     (None if there is none) and the metric's parameters.
     """
-    own: Any = metric
-    while isinstance(own, partial) and not own.args:
-        own, params = own.func, own.keywords | params
+    own, params = bound(metric, params)
     return next((table[x] for x in table if x is own), None), params
 
 
@@ -203,15 +200,16 @@ def row_losses(metric: Metric, y: Any, p: Any, weights: Any, params: Any) -> Any
 
 
 def linearize(
-    metric: Metric, score: float, y: Any, p: Any, weights: Any, params: Any
+    metric: Metric, score: float, y: Any, p: Any, params: dict[str, Any]
 ) -> Array | None:
     """Return each row's contribution to a score. Return None if no closed form is
     known, or if the value of the closed form differs from `score`, as it may with some
-    parameters of the metric.
+    parameters of the metric. Weights are among the parameters.
     """
-    form, params = _form_in(_FORMS, metric, params)
+    form, params = _form_in(_FORMS, metric, {"sample_weight": None} | params)
     if form is None:
         return None
+    weights = params.pop("sample_weight")
     weights = np.ones(_num_samples(y)) if weights is None else weights
     # A column and a vector together would be a table of all pairs of rows.
     y, p = (x.ravel() if x.shape[1:] == (1,) else x for x in map(np.asarray, (y, p)))

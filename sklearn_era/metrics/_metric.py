@@ -12,6 +12,7 @@ from sklearn import metrics as sk
 from sklearn.exceptions import UndefinedMetricWarning
 from sklearn.metrics._scorer import _BaseScorer
 from sklearn.utils import _safe_indexing
+from sklearn.utils.validation import _num_samples
 
 Metric = Callable[..., float]
 
@@ -95,7 +96,7 @@ def is_defined(
     else True. Average precision and the hinge loss have a positive class if
     `is_binary`.
     """
-    metric, params = _bound(metric, params)
+    metric, params = bound(metric, params)
     if metric is sk.hinge_loss and is_binary and np.unique(y).size == 1:
         warnings.warn("rows of one class count as negative.", UndefinedMetricWarning, 2)
         return False
@@ -125,7 +126,7 @@ def positive_class(metric: Any, params: Mapping[str, Any], y: Any) -> dict[str, 
     Return {} for other metrics, if `params` has a `pos_label`, or unless there are two
     classes and both are numbers.
     """
-    metric, params = _bound(metric, params)
+    metric, params = bound(metric, params)
     if not any(metric is x for x in _OF_LARGER) or params.get("pos_label") is not None:
         return {}
     labels = {*np.asarray(y).ravel().tolist()}
@@ -133,13 +134,24 @@ def positive_class(metric: Any, params: Mapping[str, Any], y: Any) -> dict[str, 
     return {"pos_label": max(labels)} if is_known else {}
 
 
-def _bound(metric: Any, params: Mapping[str, Any]) -> tuple[Any, Mapping[str, Any]]:
+def bound(metric: Any, params: Mapping[str, Any]) -> tuple[Any, Mapping[str, Any]]:
     """Return (function, arguments): of a partial, its function and its arguments joined
     with `params`; of any other metric, the metric and `params`.
     """
-    if isinstance(metric, partial):
+    if isinstance(metric, partial) and not metric.args:
         return metric.func, {**metric.keywords, **params}
     return metric, params
+
+
+def check_lengths(y_true: Any, by_row: Mapping[str, Any]) -> None:
+    """Raise ValueError if an array in `by_row` and y_true differ in length."""
+    n_samples = _num_samples(y_true)
+    for name, array in by_row.items():
+        if array is not None and _num_samples(array) != n_samples:
+            raise ValueError(
+                f"{name} has {_num_samples(array)} rows, but y_true has {n_samples}; "
+                "pass the same rows in both."
+            )
 
 
 def take_by_row(row_params: Any, rows: Any) -> dict[str, Any]:

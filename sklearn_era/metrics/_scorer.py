@@ -18,11 +18,11 @@ from .._era_columns import take_era_column
 from .._era_routing import of_all_classes, prepares_by_era, takes, with_eras
 from ._aggregation import (
     CONSTRAINTS,
-    DIRECTIONS,
     Aggregation,
     check_direction,
     check_undefined,
-)  # fmt: skip
+    direction_of,
+)
 from ._era_scores import era_scores
 from ._metric import (
     Metric,
@@ -108,7 +108,7 @@ list/tuple of such str, default="predict"
     name = metric_name(metric)
     is_score = find_direction(metric, greater_is_better)
     check_direction(aggregation, is_score, name, "the sign of a scorer")
-    sign = 1 if DIRECTIONS.get(aggregation, is_score) else -1
+    sign = 1 if direction_of(aggregation, is_score) else -1
     by_era = _EraMetric(metric, eras, aggregation, is_score, undefined)
     return EraScorer(by_era, sign, kwargs, response_method)
 
@@ -220,16 +220,6 @@ class EraScorer(_Scorer):
                 kwargs["labels"] = np.union1d(known, y_true)
                 method_caller = partial(_ask, kwargs["labels"])
         return super()._score(method_caller, estimator, X, y_true, eras=eras, **kwargs)
-
-    def set_score_request(self, **kwargs: Any) -> EraScorer:
-        """Set the requested metadata; eras are requested by default.
-
-        Parameters
-        ----------
-        **kwargs : dict
-            As in scikit-learn; `eras` is True by default.
-        """
-        return super().set_score_request(**{"eras": True, **kwargs})
 
     def __repr__(self) -> str:
         shown = vars(self._score_func) | {"response_method": self._response_method}

@@ -1,5 +1,6 @@
 """Estimate the spread of scores between eras, apart from scores' sampling errors."""
 
+from numbers import Real
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -47,7 +48,7 @@ class Link(NamedTuple):
 def make_link(bounds: Any, scores: Array) -> Link:
     """Return the `Link` for bounds; raise ValueError unless scores lie between them."""
     ends = (None, None) if bounds is None else tuple(bounds)
-    if len(ends) == 2:
+    if len(ends) == 2 and all(x is None or isinstance(x, Real) for x in ends):
         low, high = ends
         link = Link(-np.inf if low is None else low, np.inf if high is None else high)
         if link.low < scores.min() and scores.max() < link.high:

@@ -17,6 +17,7 @@ from ._era_scores import EraScores, era_scores
 from ._linearized import linearize, mean_of_rows, row_losses
 from ._metric import (
     Metric,
+    bound,
     check_metric,
     is_number,
     metric_name,
@@ -30,21 +31,14 @@ class Rows(NamedTuple):
 
     y: Any
     predictions: list[Any]
-    weights: Any
-    params: dict[str, Any]  # of the metric, with a value a row
+    params: dict[str, Any]  # of the metric, with a value a row, such as weights
 
     def take(self, rows: NDArray[np.intp]) -> Rows:
         y, *predictions = (_safe_indexing(x, rows) for x in (self.y, *self.predictions))
-        return Rows(
-            y, predictions, None if self.weights is None else self.weights[rows],
-            take_by_row(self.params, rows),
-        )  # fmt: skip
+        return Rows(y, predictions, take_by_row(self.params, rows))
 
     def scores(self, metric: Metric, params: Any) -> list[Any]:
-        params = params | self.params
-        if self.weights is not None:
-            params["sample_weight"] = self.weights
-        return [metric(self.y, p, **params) for p in self.predictions]
+        return [metric(self.y, p, **params | self.params) for p in self.predictions]
 
     def order(self) -> NDArray[np.intp]:
         """Return indices that sort rows by all their values, to draw the same rows in
@@ -52,7 +46,6 @@ class Rows(NamedTuple):
         """
         n = _num_samples(self.y)
         columns = [self.y, *self.predictions, *self.params.values()]
-        columns += [] if self.weights is None else [self.weights]
         tables = (np.asarray(x).reshape(n, -1).T for x in columns)
         keys = [np.unique(x, return_inverse=True)[1] for table in tables for x in table]
         return np.lexsort(keys)
@@ -66,21 +59,30 @@ def sampling_error(
     for one prediction, if all rows score alike. If a metric returns anything but a
     number, such as a dict, return that.
     """
-    if rows.weights is not None:  # rows of weight 0 are none
-        rows = rows.take(np.flatnonzero(rows.weights))
+    if (weights := rows.params.get("sample_weight")) is not None:
+        rows = rows.take(np.flatnonzero(weights))  # rows of weight 0 are none
     n, found = _num_samples(rows.y), rows.scores(metric, params)
     if not all(map(is_number, found)):
         return found[0]
     if n < 2 or not np.isfinite(found).all():
         return np.nan
     added: list[Any] = [
-        linearize(metric, score, rows.y, p, rows.weights, params | rows.params)
+        linearize(metric, score, rows.y, p, params | rows.params)
         for score, p in zip(found, rows.predictions, strict=True)
     ]
     if all(x is not None for x in added):
         error = float(np.linalg.norm(added[-1] - sum(added[:-1])))
-        return _unless_0(error, found, _size_of_terms(metric, rows.y, params))
-    order, draw, drawn = rows.order(), check_random_state(random_state), []
+    else:
+        error = _resampled(rows, metric, params, n_resamples, random_state)
+    return _unless_0(error, found, metric, rows.y, params)
+
+
+def _resampled(
+    rows: Rows, metric: Metric, params: Any, n_resamples: int, random_state: Any
+) -> float:
+    """Return the error by the bootstrap; NaN for fewer than two finite scores."""
+    order, n = rows.order(), _num_samples(rows.y)
+    draw, drawn = check_random_state(random_state), []
     for _ in range(n_resamples):
         try:
             found = rows.take(order[draw.randint(n, size=n)]).scores(metric, params)
@@ -90,16 +92,17 @@ def sampling_error(
     known = np.array(drawn)[np.isfinite(drawn)]
     if known.size < 2:
         return np.nan
-    error = float(known.std(ddof=1) * np.sqrt(n / (n - 1)))
-    return _unless_0(error, found, _size_of_terms(metric, rows.y, params))
+    return float(known.std(ddof=1) * np.sqrt(n / (n - 1)))
 
 
-def _unless_0(error: float, found: list[Any], size_of_terms: float) -> float:
+def _unless_0(
+    error: float, found: list[Any], metric: Metric, y: Any, params: Any
+) -> float:
     """Return the error; NaN if a single score, such as an area of 1, has the error 0:
     rows that all score alike do not show how much other rows would differ.
     """
-    is_0 = len(found) == 1 and error <= 1e-12 * max(size_of_terms, abs(found[0]))
-    return np.nan if is_0 else error
+    size = max(_size_of_terms(metric, y, params), abs(found[0]))
+    return np.nan if len(found) == 1 and error <= 1e-12 * size else error
 
 
 def _size_of_terms(metric: Metric, y: Any, params: Any) -> float:
@@ -107,7 +110,7 @@ def _size_of_terms(metric: Metric, y: Any, params: Any) -> float:
     a score near 0 has errors by the rounding of these terms. Return 0 for losses that
     are differences of y and the prediction.
     """
-    name, given = metric_name(metric), getattr(metric, "keywords", {}) | params
+    name, given = metric_name(metric), bound(metric, params)[1]
     if name.endswith("_score"):
         return 1.0
     powers = {"mean_poisson_deviance": 1, "mean_gamma_deviance": 2}
@@ -124,27 +127,22 @@ def errors_by_era(
     """
     params = params | positive_class(metric, params, y_true)
     # Of means of losses, thousands of eras would spend their time in the metric.
-    of_rows: list[Any] = [None]
+    moved = None
     if not given["row_params"]:
         both = given["sample_weight"], params
-        of_rows = [row_losses(metric, y_true, p, *both) for p in predictions]
-    moved = None
-    if all(x is not None for x in of_rows):
-        moved = of_rows[-1] - sum(of_rows[:-1])
+        losses: Any = [row_losses(metric, y_true, p, *both) for p in predictions]
+        if all(x is not None for x in losses):
+            moved = losses[-1] - sum(losses[:-1])
 
-    def error(
-        y: Any, rows: NDArray[np.intp], sample_weight: Any = None, **by_row: Any
-    ) -> Any:
+    def error(y: Any, rows: NDArray[np.intp], **by_row: Any) -> Any:
         if moved is not None:
-            w = np.ones(rows.size) if sample_weight is None else sample_weight
+            w = by_row.get("sample_weight", np.ones(rows.size))
             with np.errstate(all="ignore"):
                 mean, added = mean_of_rows(moved[rows[w > 0]], w[w > 0])
-            known = [mean] * len(predictions)
-            error = float(np.linalg.norm(added))
-            size = _size_of_terms(metric, y, params)
-            return _unless_0(error, known, size) if np.isfinite(mean) else np.nan
+            error = float(np.linalg.norm(added)) if np.isfinite(mean) else np.nan
+            return _unless_0(error, [mean] * len(predictions), metric, y, params)
         own = [_safe_indexing(x, rows) for x in predictions]
-        of_era = Rows(y, own, sample_weight, by_row)
+        of_era = Rows(y, own, by_row)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # of an era that has a single class
             return sampling_error(of_era, metric, params, n_resamples, random_state)

@@ -1,6 +1,7 @@
 """Error bars, forest plots and legends of scores by era, and figures of searches."""
 
 import itertools
+from functools import partial
 
 import numpy as np
 import pytest
@@ -11,7 +12,12 @@ from sklearn.metrics import f1_score, mean_absolute_error, roc_auc_score
 from helpers.grids import on_grid
 from sklearn_era.calibration import era_calibration
 from sklearn_era.inspection import EraCalibrationDisplay, EraScoreDisplay
-from sklearn_era.metrics import EraScoreForecast, compare_predictions, era_scores
+from sklearn_era.metrics import (
+    EraScoreForecast,
+    EraScores,
+    compare_predictions,
+    era_scores,
+)
 from sklearn_era.metrics import era_standard_errors as errors_of
 from sklearn_era.model_selection import EraSearchDisplay
 
@@ -30,10 +36,17 @@ def test_errors_are_drawn_on_both_sides(ax, kind, axis):
     half = norm.ppf(0.975) * ERRORS
     expected = np.column_stack([AREAS - half, AREAS + half])
     assert_allclose(ends_of(display.errorbar_, axis), expected)
-    plain = EraScoreDisplay(scores=AREAS, era_labels=NAMES)
+    eras = np.arange(4)
+    known = EraScores(eras, AREAS, eras, directions={"area": True})
+    plain = EraScoreDisplay(scores=known, era_labels=eras)
+    assert_allclose(plain.scores, AREAS)
     assert plain.plot(ax, kind=kind).errorbar_ is None
     with pytest.raises(ValueError, match=r"\(4,\) and \(4,\) and \(3,\)"):
         EraScoreDisplay(scores=AREAS, **GIVEN | {"standard_errors": ERRORS[1:]})
+    several = EraScores(eras, {"a": AREAS, "b": AREAS}, eras, directions={})
+    for changed in ({"scores": several}, {"standard_errors": several}):
+        with pytest.raises(ValueError, match=r" of several metrics, \['a', 'b'\]"):
+            EraScoreDisplay(**{"scores": AREAS} | GIVEN | changed)
 
 
 def test_predictions_have_the_errors_that_are_known(ax):
@@ -44,8 +57,10 @@ def test_predictions_have_the_errors_that_are_known(ax):
     errors = errors_of(y, p, **given).scores
     assert_allclose(display.standard_errors, errors)
     assert len(ends_of(display.errorbar_, 1)) == 4
-    given, hits = {"eras": eras, "metric": f1_score, "ax": ax}, p > 0.5
+    given, hits = {"eras": eras, "metric": partial(f1_score, pos_label=1)}, p > 0.5
+    given["ax"] = ax
     display = EraScoreDisplay.from_predictions(y, hits, **given)
+    assert display.score_name == "f1 score"
     assert display.standard_errors is display.errorbar_ is None
     display = EraScoreDisplay.from_predictions(y, hits, n_resamples=20, **given)
     assert (display.standard_errors > 0).all()

@@ -97,6 +97,8 @@ def test_splits_of_missing_values_and_depth():
     assert "|--- x0 is missing" in lines
     text = export_text(fit()[0], max_depth=0)
     assert (text.count("|--- (...)"), text.count("\n")) == (2, 3)
+    with pytest.raises(ValueError, match="max_depth must be a number; got None"):
+        export_text(model, max_depth=None)
     constant = model.fit(X, np.full(100, 2.0))
     assert export_text(constant) == "|--- value: 0"
     assert '0 [label="0"];' in export_graphviz(constant)

@@ -1,8 +1,6 @@
 """Two predictions of the same rows, compared era by era."""
 
 import numpy as np
-import pandas as pd
-import polars as pl
 import pytest
 from numpy.testing import assert_allclose
 from scipy.stats import t, ttest_1samp
@@ -214,18 +212,6 @@ def test_equal_predictions_and_equal_gains():
     shifted = compare_predictions(np.zeros(400), a * 0 + 2, a * 0 + 1, **given)
     assert (shifted.mean, shifted.p_value) == (1, 0)
     assert shifted.probability_next == pytest.approx(1)
-
-
-@pytest.mark.parametrize("make", [pd.Series, pl.Series, list])
-def test_columns_of_any_kind_are_compared(make):
-    y, a, b, eras = draw()
-    months = np.array("2024-01", dtype="M8[M]") + eras
-    expected = compare_predictions(y, a, b, eras=months, metric=r2_score)
-    months = months.astype("M8[ns]") if make is not list else months
-    columns = map(make, (y, a, b))
-    found = compare_predictions(*columns, eras=make(months), metric=r2_score)
-    assert_allclose(found.differences, expected.differences)
-    assert found.p_value == pytest.approx(expected.p_value)
 
 
 @pytest.mark.parametrize(("changed", "message"), [

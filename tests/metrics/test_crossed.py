@@ -223,5 +223,3 @@ def test_questions_of_one_column_and_of_two_are_told_apart():
         forecast.eras_needed(1.0)
     with pytest.raises(ValueError, match=r"era_order=.* needs scores of one metric"):
         EraScoreForecast(era_order=ORDER).fit([1.0, 2.0, 3.0])
-    with pytest.raises(ValueError, match="group=1 is for scores by groups and eras"):
-        EraScoreForecast().fit([1.0, 2.0, 3.0]).interval(group=1)

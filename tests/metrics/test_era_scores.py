@@ -1,6 +1,8 @@
 """Scores by era, and what is made of them."""
 
 import sys
+from dataclasses import dataclass
+from datetime import date
 from functools import partial
 
 import numpy as np
@@ -59,7 +61,7 @@ def test_aggregations_equal_naive_loops(scores):
     assert_allclose(found.aggregate("max_drawdown"), drawdown)
     assert found.worst() == min(scores)
     assert scores_of(scores, is_score=False).worst() == max(scores)
-    assert found.aggregate(np.median) == np.median(scores)
+    assert found.aggregate(np.median) == np.median(found) == np.median(scores)
     if len(set(scores)) > 1:
         assert_allclose(found.aggregate("sharpe"), mean / std)
 
@@ -206,7 +208,8 @@ def test_tables_and_texts_of_results(monkeypatch):
     frame = found.to_frame()
     assert (frame.index.name, [*frame]) == ("era", ["r2_score", "n_samples"])
     assert frame["r2_score"].tolist() == found.scores.tolist()
-    assert found["2024-01-12"] == found[pd.Timestamp("2024-01-12")] == found.scores[1]
+    for second in ("2024-01-12", pd.Timestamp("2024-01-12"), date(2024, 1, 12)):
+        assert found[second] == found.scores[1]
     assert "2024-01-13" not in found
     with pytest.raises(KeyError, match="no era 'last'; the first are"):
         found["last"]
@@ -217,6 +220,7 @@ def test_tables_and_texts_of_results(monkeypatch):
     row = [*found[found.eras[0]].values(), found.n_samples[0]]
     assert frame.loc[("east", "2024-01-05")].tolist() == row
     assert repr(found).splitlines()[0] == "EraScores of 5 eras by shop, week"
+    assert found["east", date(2024, 1, 5)] == found[found.eras[0]]
     shown = scores_of([np.nan, 1.0]), scores_of([np.nan])
     assert [repr(one).splitlines()[1] for one in shown] == [
         "  the metric: mean 1, from 1 in 1 to 1 in 1, undefined in 1",
@@ -393,6 +397,28 @@ def test_result_of_a_callable_aggregation_is_checked():
         with pytest.raises(ValueError, match=f"^aggregation {message}"):
             scores.aggregate(lambda _, result=result: result)
     assert scores.aggregate(lambda _: np.nan, undefined=0.5) == 0.5
+
+
+@dataclass
+class Quantile:
+    """A function that cannot be hashed."""
+
+    share: float
+
+    def __call__(self, values):
+        return np.quantile(values, self.share)
+
+
+def test_an_aggregation_may_be_any_function():
+    y, y_pred, shops, weeks = make_two_way()
+    eras = {"shop": shops, "week": weeks}
+    found = era_scores(y, y_pred, eras=eras, metric=mean_squared_error)
+    largest = found.aggregate(Quantile(1.0), by="shop")
+    for shop, value in largest.items():
+        assert value == max(x for cell, x in found.items() if cell[0] == shop)
+    assert largest.directions == found.directions
+    scorer = make_era_scorer(mean_squared_error, aggregation=Quantile(1.0))
+    assert scorer._sign == -1
 
 
 def test_undefined_is_no_bool():

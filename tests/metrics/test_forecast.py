@@ -1,7 +1,6 @@
 """Forecasts of the next era, against formulas and dense linear algebra."""
 
 import pickle
-from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -21,6 +20,8 @@ from sklearn_era.metrics._spread import RelatedEras
 from sklearn_era.model_selection import EraSearchCV
 
 SCORES = np.array([0.31, 0.42, 0.28, 0.55, 0.40, 0.37, 0.48])
+BOTH = [mean_absolute_error, mean_squared_error]
+OF_SEVERAL = era_scores([1, 2], [1, 2], eras=[1, 2], metric=BOTH)
 
 
 @pytest.mark.parametrize("n", [2, 3, 7])
@@ -105,8 +106,9 @@ def test_eras_in_time_may_be_related():
             (level + noise / 4, weeks),
         ]
     )  # fmt: skip
-    assert groups.related_ == 0
+    assert (groups.related_, groups.era_order_) == (0, "unordered")
     assert unrelated.related_ < 0.5
+    assert unrelated.era_order_ == slope.era_order_ == "ordered"
     assert min(slope.related_, level_ahead.related_) > 0.99
     assert slope.mean_ == pytest.approx(40, abs=1)
     # As far as it is a slope, ten eras later the score is ten higher.
@@ -118,6 +120,7 @@ def test_eras_in_time_may_be_related():
     assert far[0] < low < high < far[1]
     without = EraScoreForecast(trend="none").fit(level, eras=weeks)
     assert (without.related_, without.mean_) == (0, pytest.approx(level.mean()))
+    assert without.era_order_ == "unordered"
 
 
 @pytest.mark.parametrize(("bounds", "to", "back"), [
@@ -204,9 +207,10 @@ def test_scores_are_taken_from_what_has_them():
     assert found.interval() == table.interval()
     auto = AutoEraRegressor(plain, members=["leaves_4"], era_order="unordered")
     auto.fit(X, y, eras=weeks)
-    kept = 0 if auto.weights_["plain"] == 1 else -1
-    found = EraScoreForecast().fit(auto)
-    assert_allclose(found.scores_, auto.era_scores_[kept])
+    for weight, kept in ((1.0, 0), (0.5, -1)):
+        auto.weights_ = {"plain": weight, "leaves_4": 1 - weight}
+        found = EraScoreForecast().fit(auto)
+        assert_allclose(found.scores_, auto.era_scores_[kept])
     assert found.related_ == found.optimism_ == 0
     copied = pickle.loads(pickle.dumps(found))
     assert copied.interval() == found.interval()
@@ -224,16 +228,6 @@ def test_errors_are_taken_with_their_labels():
     others = era_standard_errors(y, p, **given | {"eras": np.repeat([1, 2, 3], 30)})
     with pytest.raises(ValueError, match="standard_errors has other labels than"):
         EraScoreForecast("none").fit(scores, others)
-
-
-def test_scores_of_an_average_are_those_of_what_is_kept():
-    known = {"era_scores_": np.array([[1.0, 2, 3], [4, 5, 6]])}
-    known |= {"era_labels_": np.arange(3), "era_order_": "unordered"}
-    for weight, row in ((1.0, 0), (0.5, 1)):
-        weights = {"plain": weight, "other": 1 - weight}
-        auto = SimpleNamespace(**known, weights_=weights)
-        found = EraScoreForecast(trend="none").fit(auto)
-        assert_allclose(found.scores_, known["era_scores_"][row])
 
 
 def test_more_eras_make_intervals_narrow():
@@ -266,10 +260,11 @@ def test_more_eras_make_intervals_narrow():
      "is for one column of eras; of two, times and groups, pass"),
     ({"bounds": (0, 1)}, {"scores": [0.5, 1.0]}, "which go from 0.5 to 1: pass"),
     ({"bounds": (1, 0)}, {"scores": [0.5, 0.6]}, "must be two ends of a range"),
+    ({"bounds": ("0", 1)}, {"scores": [0.5, 0.6]}, "must be two ends of a range"),
     ({"trend": "linear"}, {"scores": [1, 2]}, "The 'trend' parameter"),
-    ({}, {"scores": era_scores([1, 2], [1, 2], eras=[1, 2],
-                               metric=[mean_absolute_error, mean_squared_error])},
-     "scores are of several metrics, or"),
+    ({}, {"scores": OF_SEVERAL}, "scores are of several metrics, or"),
+    ({}, {"scores": [1, 2], "standard_errors": OF_SEVERAL},
+     r"EraScores of several metrics, \['mean_absolute_error', 'mean_squared_error'\]"),
 ])  # fmt: skip
 def test_what_cannot_be_fitted_is_refused(options, given, message):
     if "era_order='unordered'" in message:
@@ -290,6 +285,13 @@ def test_what_cannot_be_fitted_is_refused(options, given, message):
     (lambda x: x.interval(standard_error=-1.0), "standard_error == -1.0"),
     (lambda x: x.eras_needed(0.0), "width == 0.0, must be > 0"),
     (lambda x: x.eras_needed(1.0, of="median"), "of must be 'next_era' or"),
+    (lambda x: x.interval(of="median"), "of must be 'next_era' or 'mean'"),
+    (lambda x: x.interval(of="mean", horizon=2), "of='mean' is of all eras there"),
+    (lambda x: x.interval(of="mean", standard_error=0.1), "of='mean' is of all eras"),
+    (lambda x: x.interval(of="mean", group="a"), "of='mean' is of all eras"),
+    (lambda x: x.interval(group=1), "group=1 is for scores by groups and eras"),
+    (lambda x: x.pooled_.interval(test="t"), "test must be 'knha' or 'z'; got 't'"),
+    (lambda x: x.pooled_.tau_interval(95), "level == 95, must be < 1"),
     (lambda x: x.probability_above(np.nan), "threshold is NaN: pass a number"),
     (lambda x: x.interval(np.nan), "level is NaN"),
     (lambda x: x.pooled_.interval(np.nan), "level is NaN"),
@@ -353,14 +355,6 @@ def test_optimism_is_taken_off_where_scores_have_no_bounds():
     scaled -= forecast.optimism_ / (middle * (1 - middle))
     expected = np.array(EraScoreForecast().fit(scaled).interval())
     assert_allclose(forecast.interval(), 1 / (1 + np.exp(-expected)))
-
-
-def test_a_forecast_says_whether_eras_were_taken_for_time():
-    scores, hospitals = [0.7, 0.8, 0.75], [101, 102, 105]
-    assert EraScoreForecast().fit(scores, eras=hospitals).era_order_ == "ordered"
-    forecast = EraScoreForecast("none").fit(scores, eras=hospitals)
-    assert forecast.era_order_ == "unordered"
-    assert EraScoreForecast().fit(scores).era_order_ == "unordered"
 
 
 def test_eras_with_an_unknown_error_are_left_out_with_a_warning():

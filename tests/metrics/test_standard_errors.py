@@ -19,7 +19,6 @@ from sklearn_era.metrics import (
 )
 from sklearn_era.metrics._linearized import _FORMS, linearize
 from sklearn_era.metrics._standard_errors import Rows, errors_by_era, sampling_error
-from sklearn_era.numerai.metrics import numerai_corr
 
 # Turck et al. (2010), doi:10.1007/s00134-009-1641-y: three markers of 113 patients.
 ASAH = np.genfromtxt(Path(__file__).with_name("asah.csv"), delimiter=",", names=True)
@@ -81,7 +80,7 @@ def test_areas_have_the_intervals_that_pROC_prints(marker, area, low, high):
 def test_two_areas_of_the_same_rows_differ_as_pROC_prints():
     y, a, b = (ASAH[name] for name in ("poor", "s100b", "wfns"))
     area = metrics.roc_auc_score
-    error = sampling_error(Rows(y, [a, b], None, {}), area, {}, 2, 0)
+    error = sampling_error(Rows(y, [a, b], {}), area, {}, 2, 0)
     z = (area(y, b) - area(y, a)) / error
     assert_allclose([z, 2 * norm.sf(z)], [2.209, 0.02718], rtol=2e-4)
 
@@ -106,11 +105,11 @@ def test_areas_are_those_of_all_pairs(weighed):
 @pytest.mark.parametrize("weighed", [False, True])
 def test_closed_forms_are_near_the_jackknife(metric, weighed):
     y, p = draw(metric, 300)
-    weights = np.random.default_rng(2).uniform(1, 2, 300) if weighed else None
-    params = {} if weights is None else {"sample_weight": weights}
+    weights = np.random.default_rng(2).uniform(1, 2, 300)
+    params = {"sample_weight": weights} if weighed else {}
     score = metric(y, p, **params)
-    assert linearize(metric, score, y, p, weights, {}) is not None
-    found, left = sampling_error(Rows(y, [p], weights, {}), metric, {}, 2, 0), []
+    assert linearize(metric, score, y, p, params) is not None
+    found, left = sampling_error(Rows(y, [p], params), metric, {}, 2, 0), []
     for row in range(300):
         others = {name: np.delete(x, row) for name, x in params.items()}
         left.append(metric(np.delete(y, row), np.delete(p, row), **others))
@@ -137,8 +136,8 @@ def test_the_order_of_rows_does_not_matter(metric):
 @pytest.mark.parametrize("metric", RESAMPLED, ids=name_of)
 def test_other_metrics_are_resampled(metric):
     y, p = draw(metric, 300)
-    rows = Rows(y, [p], None, {})
-    assert linearize(metric, metric(y, p), y, p, None, {}) is None
+    rows = Rows(y, [p], {})
+    assert linearize(metric, metric(y, p), y, p, {}) is None
     found = sampling_error(rows, metric, {}, 100, 0)
     again = sampling_error(rows, metric, {}, 400, 1)
     assert_allclose(found, again, rtol=0.35)
@@ -162,7 +161,7 @@ def test_parameters_of_the_metric_count(metric, params, is_closed):
     y, p = draw(metric)
     if params.get("labels") == [0, 1, 2]:
         p, is_closed = np.column_stack([1 - p, p / 2, p / 2]), True
-    found = linearize(metric, metric(y, p, **params), y, p, None, params)
+    found = linearize(metric, metric(y, p, **params), y, p, params)
     assert (found is not None) == is_closed
     given = {"eras": np.zeros(60), "n_resamples": 20}
     bound = era_standard_errors(y, p, metric=partial(metric, **params), **given)
@@ -208,7 +207,7 @@ def test_several_classes_and_outputs():
     losses = np.abs(y - p).mean(axis=1)
     assert found[0] == pytest.approx(np.std(losses, ddof=1) / np.sqrt(90))
     scores = metrics.r2_score(y, p)
-    assert linearize(metrics.r2_score, scores, y, p, None, {}) is not None
+    assert linearize(metrics.r2_score, scores, y, p, {}) is not None
 
 
 @pytest.mark.parametrize("metric", CLOSED, ids=name_of)
@@ -279,15 +278,6 @@ def test_rows_that_say_nothing_of_the_error_have_none(metric):
         p = np.array([0.3, 0.1, 0.2, 0.4, 0.5, 0.2])
         errors = era_standard_errors(y[1:], p[1:], eras=np.zeros(5), metric=metric)
         assert np.isnan(errors.scores).all()
-
-
-def test_numerais_scores_are_compared_era_by_era():
-    rng, eras = np.random.default_rng(0), np.arange(400) % 10
-    y = rng.integers(5, size=400) / 4
-    a, b = rng.normal(size=(2, 400)) + y
-    found = compare_predictions(y, a, b, eras=eras, metric=numerai_corr)
-    of_a, of_b = (numerai_corr(y, x, eras=eras).scores for x in (a, b))
-    assert_allclose(found.differences, of_b - of_a)
 
 
 @pytest.mark.parametrize(("metric", "params"), [
