@@ -23,6 +23,7 @@ from .._era_routing import PredictsByEra, ask, prepares_by_era, question_of, sco
 from .._eras import EncodedEras, read_eras
 from .._fit_attributes import restores_on_failure
 from .._label_columns import EraColumns
+from .._parameter_object import parameter, with_parameters
 from .._progress import Progress
 from .._scikit_learn import check_sample_weight, names_checked_once
 from .._tables.checks import check_table
@@ -44,47 +45,37 @@ from ._row_losses import Loss, check_size, loss_of
 from ._update import TakesInEras
 from ._weights import LeftOut, diverging, promising
 
-_OF_SEARCH = ("era_order", "cv", "n_jobs", "verbose", "horizon", "group")
+_OF_SEARCH = EraSearchCV._parameter_constraints
 
 
+@refuses_moved(
+    n_averaged="members, whose weights are found",
+    scoring="the loss of the plain model, estimator",
+    choose_by="EraSearchCV, which chooses by the worst era",
+)
+@with_parameters
 class _AutoEra(TakesInEras, PredictsByEra, BaseEstimator):
     """The weighted average of members: the base of the regressor and the classifier."""
 
     _booster: ClassVar[type]
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **{name: EraSearchCV._parameter_constraints[name] for name in _OF_SEARCH},
-        "estimator": [HasMethods(["fit", "predict"]), None],
-        "members": [StrOptions({"default"}), list, tuple],
-        "time_budget": [Interval(Real, 0, None, closed="neither"), None],
-        "random_state": ["random_state"],
-        "encode_categories": [StrOptions({"auto"}), "boolean"],
-    }
-
-    @refuses_moved(
-        n_averaged="members, whose weights are found",
-        scoring="the loss of the plain model, estimator",
-        choose_by="EraSearchCV, which chooses by the worst era",
+    estimator: Estimator | None = parameter(
+        None, [HasMethods(["fit", "predict"]), None], kw_only=False
     )
-    def __init__(
-        self, estimator: Estimator | None = None, *,
-        members: str | Sequence[Any] = "default", time_budget: float | None = None,
-        random_state: Seed = None, cv: Folds = 3, n_jobs: int | None = None,
-        verbose: int = 0, era_order: EraOrder = "auto",
-        encode_categories: bool | str = "auto", horizon: Duration = 1,
-        group: str = "new",
-    ) -> None:  # fmt: skip
-        self.estimator = estimator
-        self.members = members
-        self.time_budget = time_budget
-        self.random_state = random_state
-        self.cv = cv
-        self.n_jobs = n_jobs
-        self.verbose = verbose
-        self.era_order = era_order
-        self.encode_categories = encode_categories
-        self.horizon = horizon
-        self.group = group
+    members: str | Sequence[Any] = parameter(
+        "default", [StrOptions({"default"}), list, tuple]
+    )
+    time_budget: float | None = parameter(
+        None, [Interval(Real, 0, None, closed="neither"), None]
+    )
+    random_state: Seed = parameter(None, ["random_state"])
+    cv: Folds = parameter(3, _OF_SEARCH["cv"])
+    n_jobs: int | None = parameter(None, _OF_SEARCH["n_jobs"])
+    verbose: int = parameter(0, _OF_SEARCH["verbose"])
+    era_order: EraOrder = parameter("auto", _OF_SEARCH["era_order"])
+    encode_categories: bool | str = parameter("auto", [StrOptions({"auto"}), "boolean"])
+    horizon: Duration = parameter(1, _OF_SEARCH["horizon"])
+    group: str = parameter("new", _OF_SEARCH["group"])
 
     @eras_by_name
     @restores_on_failure

@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
@@ -35,6 +36,7 @@ _LEAST_ROWS = 10
 _MOST_CATEGORIES = 50
 
 
+@dataclass(eq=False, repr=False)
 class _Linear(BaseEstimator):
     """Generalised linear models of standardised columns, one model for each penalty. A
     missing number counts as the mean and is marked in a column of 0 and 1; each common
@@ -42,13 +44,9 @@ class _Linear(BaseEstimator):
     training targets.
     """
 
-    def __init__(
-        self, loss: str, categorical_features: ColumnChoice = "from_dtype",
-        penalties: tuple[float, ...] = PENALTIES,
-    ) -> None:  # fmt: skip
-        self.loss = loss
-        self.categorical_features = categorical_features
-        self.penalties = penalties
+    loss: str
+    categorical_features: ColumnChoice = "from_dtype"
+    penalties: tuple[float, ...] = PENALTIES
 
     def fit(self, X: Table, y: Any, sample_weight: Any = None) -> Self:
         X = as_frame(X)

@@ -1,5 +1,6 @@
 """Make members of CatBoost and LightGBM, with the categories and weights of the fit."""
 
+from dataclasses import dataclass
 from numbers import Integral
 from typing import Any, Self
 
@@ -38,6 +39,7 @@ _PARAMETERS: dict[str, dict[str, Any]] = {
 }
 
 
+@dataclass(eq=False, repr=False)
 class Peer(BaseEstimator):
     """A booster of CatBoost or LightGBM that reads columns as this package's boosters
     do. All trees are fitted, since their number may set the learning rate; only the
@@ -46,13 +48,9 @@ class Peer(BaseEstimator):
 
     early_stopping = False
 
-    def __init__(
-        self, model: BaseEstimator, max_iter: int,
-        categorical_features: ColumnChoice = "from_dtype",
-    ) -> None:  # fmt: skip
-        self.model = model
-        self.max_iter = max_iter
-        self.categorical_features = categorical_features
+    model: BaseEstimator
+    max_iter: int
+    categorical_features: ColumnChoice = "from_dtype"
 
     def fit(
         self, X: Table, y: ArrayLike, sample_weight: ArrayLike | None = None

@@ -41,6 +41,7 @@ from .._tables.target import check_values
 from .._typing import Duration, Eras, Folds, Table
 from .._warnings import listed
 from ._times_and_groups import (
+    ERA_ORDER,
     SIZE,
     EraSplit,
     is_duration,
@@ -56,7 +57,7 @@ NOT_TESTED = (
 )
 # Parameters of models that take times and groups as two columns of eras.
 OF_AXES: dict[str, list[Any]] = {
-    "era_order": [StrOptions({"auto", "ordered", "unordered"}), tuple, list],
+    "era_order": ERA_ORDER,
     "horizon": SIZE,
     "group": [StrOptions({"new", "known"})],
 }
