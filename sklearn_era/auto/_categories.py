@@ -159,18 +159,17 @@ def beside(X: Any, encoder: Any, values: Any) -> Any:
     X = tables.as_frame(X)
     if not is_data_frame(X):
         return np.column_stack([X, values])
-    names = [*getattr(encoder, "feature_names_in_", ())]
-    if not names:  # of numbers
-        X, names = X.set_axis(range(X.shape[1]), axis=1), [*range(X.shape[1])]
-        made = [*range(len(names), len(names) + values.shape[1])]
-    else:
-        X, made = X[names], list(encoder.get_feature_names_out())
-        while {*made} & {*names}:
-            made = [f"{name}_" for name in made]
-    new = dict(zip(made, values.T, strict=True))
+    names = getattr(encoder, "feature_names_in_", None)
+    X = X if names is None else X[[*names]]
+    made = list(encoder.get_feature_names_out())
+    while {*made} & {*X.columns}:
+        made = [f"{name}_" for name in made]
     if hasattr(type(X), "hstack"):  # polars
-        return X.hstack(type(X)(new))
+        return X.hstack(type(X)(dict(zip(made, values.T, strict=True))))
     X = X.copy(deep=False)
-    for name, column in new.items():
+    if names is None:  # all columns have numbers
+        X.columns = range(X.shape[1])
+        made = [*range(X.shape[1], X.shape[1] + len(made))]
+    for name, column in zip(made, values.T, strict=True):
         X[name] = column
     return X

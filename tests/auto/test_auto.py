@@ -1013,16 +1013,17 @@ def test_text_of_all_types_is_categories(kind):
     assert r2_score(y, model.predict(table)) > 0.5
 
 
-@pytest.mark.parametrize("kinds", ["frame array", "frame list", "array frame"])
+@pytest.mark.parametrize("kinds", [
+    "frame array", "frame list", "array frame", "array polars",
+])  # fmt: skip
 @pytest.mark.parametrize("AutoEra", [AutoEraRegressor, AutoEraClassifier])
 def test_columns_without_names_are_one_warning(kinds, AutoEra):
     """In the name of the average, beside an encoder and models of the user, too."""
     frame = pd.DataFrame({"a": X[:, 0], "b": np.arange(Y.size) % 30})
     make = {
-        "frame": pd.DataFrame,
-        "array": np.array,
-        "list": lambda x: x.values.tolist(),
-    }
+        "frame": pd.DataFrame, "array": np.array, "list": lambda x: x.values.tolist(),
+        "polars": pl.DataFrame,
+    }  # fmt: skip
     of_fit, other = (make[kind] for kind in kinds.split())
     Booster, own, y = Regressor, Ridge(), Y
     if AutoEra is AutoEraClassifier:
