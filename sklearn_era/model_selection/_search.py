@@ -180,6 +180,7 @@ multimetric_, classes_, n_features_in_, feature_names_in_ :
     {'era_effects': 'intercept'}
     """
 
+    __metadata_request__predict_log_proba: ClassVar = {"eras": True}
     __metadata_request__decision_function: ClassVar = {"eras": True}
 
     estimator: Any = field(kw_only=False)
@@ -288,6 +289,9 @@ multimetric_, classes_, n_features_in_, feature_names_in_ :
 
     predict = _of_best("predict", "targets or classes")
     predict_proba = _of_best("predict_proba", "the probabilities of classes")
+    predict_log_proba = _of_best(
+        "predict_log_proba", "logarithms of the probabilities of classes"
+    )
     decision_function = _of_best(
         "decision_function", "scores whose sign or largest one gives the class"
     )

@@ -208,6 +208,8 @@ class SearchByEra(GridSearchCV):
     ) -> dict[str, Any]:
         """Return `cv_results_` with the columns of the rule; set `era_scores_`."""
         self._so_far = candidate_params, out
+        if len(candidate_params) < len(ParameterGrid(self.param_grid)):
+            return {}  # there is more to come, and warnings are of all
         results = super()._format_results(candidate_params, n_splits, out, more_results)
         scores = [fit["test_scores"] for fit in out]
         is_multimetric, tables = isinstance(scores[0], dict), {}

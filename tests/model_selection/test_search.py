@@ -252,6 +252,17 @@ def test_the_best_of_folds_of_an_era_each_is_that_of_grid_search(scoring):
     assert (ours.predict(X) == theirs.predict(X)).all()
 
 
+@pytest.mark.parametrize("method", [
+    "predict", "predict_proba", "predict_log_proba", "decision_function",
+])  # fmt: skip
+def test_predictions_leave_out_the_column_that_the_fit_named(method):
+    frame = pd.DataFrame(X, columns=[*"abc"])
+    by_week, model = frame.assign(week=eras), LogisticRegression()
+    search = EraSearchCV(model, {"C": [0.1]}).fit(by_week, y > 0, eras="week")
+    expected = getattr(search.best_estimator_, method)(frame)
+    assert_array_equal(getattr(search, method)(by_week), expected)
+
+
 def test_an_era_of_several_folds_has_the_mean_of_its_scores():
     folds = list(KFold(3).split(X))
     search = EraSearchCV(Ridge(), ALPHAS, cv=folds).fit(X, y, eras=eras)
@@ -621,12 +632,13 @@ def test_probabilities_are_scored_in_eras_that_lack_classes(scoring, score, labe
      "average_precision", "precision", "jaccard"], ids=str,
 )  # fmt: skip
 def test_eras_without_a_score_are_named(scoring):
-    refit = isinstance(scoring, str)
-    search = EraSearchCV(
-        LogisticRegression(), {"C": [0.1]}, scoring=scoring, refit=refit
-    )
-    with pytest.warns(UndefinedMetricWarning, match=r"in 3 era\(s\) \(6, 8, 10\)"):
+    """Once, also if candidates are fitted one by one, to print lines of progress."""
+    given = {"scoring": scoring, "refit": isinstance(scoring, str), "verbose": 1}
+    search = EraSearchCV(LogisticRegression(), {"C": [0.1]}, **given)
+    told = r"in 3 era\(s\) \(6, 8, 10\)"
+    with pytest.warns(UndefinedMetricWarning, match=told) as caught:
         search.fit(X, make_classes([0, 1]), eras=eras)
+    assert sum("in 3 era" in str(x.message) for x in caught) == 1
     table = search.era_scores_
     table = table["roc_auc"] if isinstance(table, dict) else table
     assert np.isnan(table).tolist() == 2 * [3 * [True, False]]
