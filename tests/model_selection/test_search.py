@@ -277,6 +277,8 @@ def test_refit_may_be_a_function_or_none():
     assert search.best_params_ == {"alpha": 1.0}
     assert not hasattr(search, "predict")
     assert not hasattr(search, "best_estimator_")
+    with pytest.raises(AttributeError, match="score is available only after refitt"):
+        search.score(X, y, eras=eras)
     # Another fit is forgotten.
     search.set_params(refit=True).fit(pd.DataFrame(X, columns=[*"abc"]), y, eras=eras)
     search.fit(X, y, eras=eras)
@@ -316,16 +318,13 @@ def test_classes_may_lack_in_a_fold():
 def test_eras_without_weight_are_not_tested(params, tested, scoring):
     model, weights = LogisticRegression(), 1.0 * ~np.isin(eras, [2, 3, 10, 11])
     search = EraSearchCV(model, {"C": [0.1]}, scoring=scoring, **params)
-    rows = X, (y > 0).astype(int)
+    given = {"eras": eras, "sample_weight": weights}
     if isinstance(params.get("cv"), EraWalk):  # the last fold tests none
-        with pytest.raises(
-            ValueError, match="cv: sample_weight is 0 in all rows that a fold"
-        ):
-            clone(search).set_params(error_score="raise").fit(
-                *rows, eras=eras, sample_weight=weights
-            )
+        search.set_params(error_score="raise")
+        with pytest.raises(ValueError, match="cv: sample_weight is 0 in all rows that"):
+            search.fit(X, y > 0, **given)
         return
-    search.fit(*rows, eras=eras, sample_weight=weights)
+    search.fit(X, y > 0, **given)
     assert search.era_labels_.tolist() == [*tested]
     assert np.isfinite(search.era_scores_).all()
 
@@ -408,6 +407,7 @@ def test_a_candidate_that_cannot_be_fitted_is_none():
     ({"param_grid": {"alfa": [1.0]}}, {}, "Invalid parameter 'alfa'"),
     ({}, {"eras": np.zeros(239)}, "eras has 239 labels, but X has 240 rows"),
     ({}, {"y": np.zeros(3)}, "y has 3 rows, but X has 240"),
+    ({"param_grid": [], "rule": "best", "verbose": 1}, {}, "No fits were performed"),
     ({"cv": 1}, {}, "'cv' parameter"),
     ({"gap": -1}, {}, "'gap' parameter"),
     ({"era_order": "time"}, {}, "'era_order' parameter"),
