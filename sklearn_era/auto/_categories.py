@@ -92,11 +92,10 @@ def columns_of(
     takes_encoded = isinstance(members, str) or any(
         isinstance(x, str) and x not in {PLAIN, *PEERS} for x in members
     )
-    has_categories = given is not None and np.size(given) > 0
     if from_dtype:  # as boosters: numbers of dtype object are no categories
         mask = check_categorical_features(native, "from_dtype") if is_frame else None
         given = [] if mask is None else np.flatnonzero(mask).tolist()
-        has_categories = bool(given)
+    has_categories = given is not None and np.size(given) > 0
     if limits_of(plain) or not (wanted and takes_encoded and has_categories):
         return plain, columns
     n_classes, kind = 0, "continuous"

@@ -7,6 +7,7 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import softmax
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, is_classifier
 from sklearn.linear_model import (
     GammaRegressor,
@@ -148,8 +149,7 @@ class LinearClassifier(ClassifierMixin, _Linear):
         for raw in self._staged(X):
             if n_classes < 3:  # the second class against the first
                 raw = np.column_stack([np.zeros(len(raw)), raw])[:, :n_classes]
-            p = np.exp(raw - raw.max(axis=1, keepdims=True))
-            yield p / p.sum(axis=1, keepdims=True)
+            yield softmax(raw, axis=1)
 
     def predict_proba(self, X: Table) -> NDArray[np.float64]:
         return list(self.staged_predict_proba(X))[-1]
