@@ -3,14 +3,14 @@
 import time
 from collections.abc import Callable, Sequence
 from functools import partial
-from numbers import Real
+from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn import config_context
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, clone
-from sklearn.model_selection import KFold
+from sklearn.model_selection import KFold, check_cv
 from sklearn.utils import column_or_1d, get_tags
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.class_weight import compute_class_weight
@@ -157,14 +157,16 @@ class _AutoEra(TakesInEras, PredictsByEra, BaseEstimator):
         plain, columns = columns_of(
             plain, self.members, rows, are_ordered, self.encode_categories
         )
-        by_eras, n_jobs = not isinstance(self.cv, KFold), self.n_jobs
+        by_eras, n_jobs, cv = not isinstance(self.cv, KFold), self.n_jobs, self.cv
+        if not isinstance(cv, Integral | None):
+            cv = check_cv(cv)  # an iterator gives its folds once
         asked = question_of(self)
         start = partial(
             Search, rows=rows, columns=columns, loss=loss, deadline=deadline,
             n_jobs=n_jobs, progress=progress,
         )  # fmt: skip
         with _out_of_era.folds_warned_once(n_jobs):
-            folds = self._split(self.cv, every, kept, are_ordered)
+            folds = self._split(cv, every, kept, are_ordered)
             members = make_members(
                 plain, self.members, loss, y.size, encoded.labels.size, are_ordered,
                 steps_of(asked["horizon"], encoded.labels) if are_ordered else 1,
@@ -185,7 +187,7 @@ class _AutoEra(TakesInEras, PredictsByEra, BaseEstimator):
             )
         # With a gap or purge, targets of neighbouring eras overlap, and rows leak.
         if search.leaves_groups_out():  # later times alone tell more, if not of groups
-            cv = in_order(self.cv, "ordered")
+            cv = in_order(cv, "ordered")
             later = self._split(cv, every.of_times(), kept, are_ordered)
             names = promising(of_eras, loss)
             alike = {name: with_order(made[name], "ordered") for name in names}
@@ -195,7 +197,7 @@ class _AutoEra(TakesInEras, PredictsByEra, BaseEstimator):
             alike = {
                 name: members[name]
                 for name in promising(of_eras, loss)
-                if name == PLAIN or not uses_eras(name, members[name])
+                if name == PLAIN or not uses_eras(members[name])
             }
             of_each = list(KFold(3, shuffle=True, random_state=0).split(X))[:1]
             again = start(alike, folds=of_each, by_eras=False)

@@ -10,7 +10,11 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import is_classifier
-from sklearn.model_selection._search import BaseSearchCV, _search_estimator_has
+from sklearn.model_selection._search import (
+    BaseSearchCV,
+    _check_refit,
+    _search_estimator_has,
+)
 from sklearn.utils import get_tags
 from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.metaestimators import available_if
@@ -34,7 +38,6 @@ from .._scikit_learn import check_sample_weight
 from .._typing import Duration, Eras, Folds, Scoring, Table
 from .._warnings import refuses_moved
 from ._out_of_era import (
-    OF_AXES,
     check_divisible,
     check_target,
     folds_warned_once,
@@ -42,6 +45,7 @@ from ._out_of_era import (
 )
 from ._search_scores import asks_for_eras, prediction
 from ._search_steps import SearchByEra
+from ._times_and_groups import OF_AXES
 from ._walk_forward import COUNT_OR_ZERO
 
 # Attributes that only a running fit has.
@@ -323,6 +327,7 @@ multimetric_, classes_, n_features_in_, feature_names_in_ :
         X, eras = take_fitted_columns(self, X, eras)
         if eras is None:
             return super().score(X, y, **params)
+        _check_refit(self, "score")
         check_is_fitted(self)
         known: Any = object.__new__(type(self))
         vars(known).update(vars(self))

@@ -58,16 +58,16 @@ class SearchByEra(GridSearchCV):
         """Evaluate the candidates. If `verbose` is 1 and no callbacks follow the
         search, evaluate a few at a time, so that progress can be printed.
         """
-        if self.verbose != 1 or hasattr(self, "_skl_callbacks"):
+        candidates, verbose = [*ParameterGrid(self.param_grid)], self.verbose
+        n, n_known = len(candidates), 0
+        if verbose != 1 or not n or hasattr(self, "_skl_callbacks"):
             known = {} if callback_ctx is None else {"callback_ctx": callback_ctx}
             super()._run_search(evaluate_candidates, **known)
             return
-        candidates, verbose = [*ParameterGrid(self.param_grid)], self.verbose
         self.verbose = 0  # scikit-learn's line would come with each part
         try:
             with Progress("EraSearchCV", verbose, "candidates") as progress:
-                progress.expect(len(candidates))
-                n, n_known = len(candidates), 0
+                progress.expect(n)
                 for part in gen_batches(n, effective_n_jobs(self.n_jobs)):
                     try:
                         evaluate_candidates(candidates[part])
@@ -211,11 +211,11 @@ class SearchByEra(GridSearchCV):
         if len(candidate_params) < len(ParameterGrid(self.param_grid)):
             return {}  # there is more to come, and warnings are of all
         results = super()._format_results(candidate_params, n_splits, out, more_results)
-        scores = [fit["test_scores"] for fit in out]
-        is_multimetric, tables = isinstance(scores[0], dict), {}
-        metric = self.refit if is_multimetric else "score"
-        for name in scores[0] if is_multimetric else [metric]:
-            of_metric = [score[name] for score in scores] if is_multimetric else scores
+        scores, metric, tables = [fit["test_scores"] for fit in out], self.refit, {}
+        if not (is_multimetric := isinstance(scores[0], dict)):
+            scores, metric = [{"score": score} for score in scores], "score"
+        for name in scores[0]:
+            of_metric = [score[name] for score in scores]
             tables[name], self._test_codes = tabulate(of_metric, n_splits)
             shown = self.scoring if isinstance(self.scoring, str) else name
             warn_of_undefined(of_metric, self._eras.labels, shown)

@@ -28,7 +28,12 @@ from ._walk_forward import COUNT, COUNT_OR_ZERO, check_splitter
 _TIMES: Any = (str, datetime.timedelta, np.timedelta64)
 SIZE = [*_TIMES, COUNT]
 _SIZE_OR_ZERO = [*_TIMES, COUNT_OR_ZERO]
-ERA_ORDER = [StrOptions({"auto", "ordered", "unordered"}), tuple, list]
+# Parameters of models that take times and groups as two columns of eras.
+OF_AXES: dict[str, list[Any]] = {
+    "era_order": [StrOptions({"auto", "ordered", "unordered"}), tuple, list],
+    "horizon": SIZE,
+    "group": [StrOptions({"new", "known"})],
+}
 _PAIRS = [("ordered", "unordered"), ("unordered", "ordered")]
 _NO_LENGTH = ("m8", "m8[M]", "m8[Y]")  # dtypes
 _SIZES = ("test_size", "max_train_size", "horizon", "gap", "purge")
@@ -146,13 +151,13 @@ class EraSplit(GroupsConsumerMixin, BaseCrossValidator):
 
     n_splits: int = parameter(3, [COUNT], kw_only=False)
     n_group_folds: int = parameter(3, [COUNT], kw_only=False)
-    group: str = parameter("new", [StrOptions({"new", "known"})])
+    group: str = parameter("new", OF_AXES["group"])
     test_size: Duration | None = parameter(None, [*SIZE, None])
     max_train_size: Duration | None = parameter(None, [*SIZE, None])
     horizon: Duration = parameter(1, SIZE)
     gap: Duration = parameter(0, _SIZE_OR_ZERO)
     purge: Duration = parameter(0, _SIZE_OR_ZERO)
-    era_order: EraOrder = parameter("auto", ERA_ORDER)
+    era_order: EraOrder = parameter("auto", OF_AXES["era_order"])
 
     def __post_init__(self) -> None:
         check_splitter(self)
