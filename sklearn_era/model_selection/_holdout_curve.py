@@ -20,12 +20,7 @@ from .._era_labels import find
 from .._eras import EncodedEras, check_eras
 from .._progress import Progress
 from .._typing import Axes, Estimator, Scoring, Table
-from ._out_of_era import (
-    check_rows,
-    fit_arguments,
-    fit_rows,
-    folds_warned_once,
-)
+from ._out_of_era import check_rows, fit_arguments, fit_rows, folds_warned_once
 from ._search_scores import EraMean, ScorerByEra, warn_of_undefined
 
 Array = NDArray[Any]

@@ -40,13 +40,7 @@ from .._tables.no_value import no_value_noted, warn_of_no_value
 from .._tables.target import check_values
 from .._typing import Duration, Eras, Folds, Table
 from .._warnings import listed
-from ._times_and_groups import (
-    EraSplit,
-    is_duration,
-    is_same,
-    steps_of,
-    times_first,
-)
+from ._times_and_groups import EraSplit, is_duration, is_same, steps_of, times_first
 from ._walk_forward import EraWalkForwardSplit
 
 NOT_TESTED = (

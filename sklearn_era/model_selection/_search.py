@@ -37,12 +37,7 @@ from .._parameter_object import parameter, with_parameters
 from .._scikit_learn import check_sample_weight
 from .._typing import Duration, Eras, Folds, Scoring, Table
 from .._warnings import refuses_moved
-from ._out_of_era import (
-    check_divisible,
-    check_target,
-    folds_warned_once,
-    take_rows,
-)
+from ._out_of_era import check_divisible, check_target, folds_warned_once, take_rows
 from ._search_scores import asks_for_eras, prediction
 from ._search_steps import SearchByEra
 from ._times_and_groups import OF_AXES
@@ -51,7 +46,7 @@ from ._walk_forward import COUNT_OR_ZERO
 # Attributes that only a running fit has.
 _OF_FIT = (
     "_eras", "_test_codes", "_targets", "_folds", "_checked_cv_orig", "_arguments",
-    "_so_far",
+    "_so_far", "_is_last",
 )  # fmt: skip
 
 
