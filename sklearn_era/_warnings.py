@@ -6,9 +6,9 @@ import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import wraps
-from typing import Any, NoReturn, ParamSpec
+from typing import Any, NoReturn, TypeVar
 
-_P = ParamSpec("_P")
+_T = TypeVar("_T")
 
 
 def warn_user(message: str | Warning, category: type[Warning] = UserWarning) -> None:
@@ -72,15 +72,18 @@ def refuse_moved(names: Mapping[str, str], given: Any, owner: str) -> None:
             )
 
 
-def refuses_moved(**names: str) -> Callable[[Callable[_P, None]], Callable[_P, None]]:
-    """Decorate a constructor to raise TypeError for former names of parameters."""
+def refuses_moved(**names: str) -> Callable[[_T], _T]:
+    """Decorate a class to raise TypeError for former names of its parameters."""
 
-    def decorate(init: Callable[_P, None]) -> Callable[_P, None]:
+    def decorate(cls: Any) -> Any:
+        init = cls.__init__
+
         @wraps(init)
-        def __init__(*args: _P.args, **kwargs: _P.kwargs) -> None:
-            refuse_moved(names, kwargs, init.__qualname__.partition(".")[0])
-            init(*args, **kwargs)
+        def __init__(self: object, *args: Any, **kwargs: Any) -> None:
+            refuse_moved(names, kwargs, type(self).__name__)
+            init(self, *args, **kwargs)
 
-        return __init__
+        cls.__init__ = __init__
+        return cls
 
     return decorate

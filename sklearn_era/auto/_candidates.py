@@ -25,10 +25,10 @@ PLAIN = "plain"
 _DEFAULT = (
     "linear", "additive", "symmetric", "level", "large", "leaves_4", "last_levels",
 )  # fmt: skip
-# Members that folds of rows cannot assess, and that need so many eras.
-_OF_ERAS, _LEAST_ERAS = ("level", "last_levels"), 6
+# Members that learn from eras need so many of them.
+_LEAST_ERAS = 6
 # Members to fit first if time is short and known groups are asked for.
-FIRST = (PLAIN, *_OF_ERAS)
+FIRST = (PLAIN, "level", "last_levels")
 # With few rows, weights of many members are noise.
 _ROWS_PER_MEMBER = 50
 # Boosters are made quicker up to this rate.
@@ -154,13 +154,12 @@ def _checked(name: Any, model: BaseEstimator, plain: BaseEstimator) -> Any:
     return as_peer(model, plain) if package_of(model) in PEERS else model
 
 
-def uses_eras(name: str, model: BaseEstimator) -> bool:
+def uses_eras(model: BaseEstimator) -> bool:
     """Return whether a member learns from eras. A booster or forest does so by
     intercepts or by its criterion; any other model does so if its `fit` takes eras.
     """
     if not isinstance(model, (*BOOSTERS, EraForestClassifier, EraForestRegressor)):
         return name_in_fit(model, "eras") is not None
-    has_effects = getattr(model, "era_effects", None) is not None
     criterion = model.split_criterion
     has_gain = criterion == "gain" or isinstance(criterion, Gain)
-    return name in _OF_ERAS or has_effects or not has_gain
+    return getattr(model, "era_effects", None) is not None or not has_gain

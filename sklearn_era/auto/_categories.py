@@ -92,11 +92,10 @@ def columns_of(
     takes_encoded = isinstance(members, str) or any(
         isinstance(x, str) and x not in {PLAIN, *PEERS} for x in members
     )
-    has_categories = given is not None and np.size(given) > 0
     if from_dtype:  # as boosters: numbers of dtype object are no categories
         mask = check_categorical_features(native, "from_dtype") if is_frame else None
         given = [] if mask is None else np.flatnonzero(mask).tolist()
-        has_categories = bool(given)
+    has_categories = given is not None and np.size(given) > 0
     if limits_of(plain) or not (wanted and takes_encoded and has_categories):
         return plain, columns
     n_classes, kind = 0, "continuous"
@@ -159,18 +158,17 @@ def beside(X: Any, encoder: Any, values: Any) -> Any:
     X = tables.as_frame(X)
     if not is_data_frame(X):
         return np.column_stack([X, values])
-    names = [*getattr(encoder, "feature_names_in_", ())]
-    if not names:  # of numbers
-        X, names = X.set_axis(range(X.shape[1]), axis=1), [*range(X.shape[1])]
-        made = [*range(len(names), len(names) + values.shape[1])]
-    else:
-        X, made = X[names], list(encoder.get_feature_names_out())
-        while {*made} & {*names}:
-            made = [f"{name}_" for name in made]
-    new = dict(zip(made, values.T, strict=True))
+    names = getattr(encoder, "feature_names_in_", None)
+    X = X if names is None else X[[*names]]
+    made = list(encoder.get_feature_names_out())
+    while {*made} & {*X.columns}:
+        made = [f"{name}_" for name in made]
     if hasattr(type(X), "hstack"):  # polars
-        return X.hstack(type(X)(new))
+        return X.hstack(type(X)(dict(zip(made, values.T, strict=True))))
     X = X.copy(deep=False)
-    for name, column in new.items():
+    if names is None:  # all columns have numbers
+        X.columns = range(X.shape[1])
+        made = [*range(X.shape[1], X.shape[1] + len(made))]
+    for name, column in zip(made, values.T, strict=True):
         X[name] = column
     return X

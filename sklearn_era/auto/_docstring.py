@@ -72,10 +72,11 @@ DOC = """The average of models for {task}, weighted by their losses in eras left
         Whether default members also get categories as encoded by targets in earlier
         eras: the columns of an :class:`~sklearn_era.preprocessing.EraTargetEncoder`
         with counts. The plain model, models that are passed, and boosters of CatBoost
-        and LightGBM do not get them. 'auto' encodes if there are six or more ordered
-        eras and a column has more than 20 categories. In folds, the encoder is fitted
-        to training rows. Text in a data frame is always read as categories, unless
-        `estimator` sets `categorical_features`.
+        and LightGBM do not get them, nor does any model if `estimator` has constraints
+        on columns. 'auto' encodes if there are six or more ordered eras, at most ten
+        classes, and a column of more than 20 categories. In folds, the encoder is
+        fitted to training rows. Text in a data frame is always read as categories,
+        unless `estimator` sets `categorical_features`.
     cv, n_jobs, era_order :
         As in :class:`~sklearn_era.model_selection.EraSearchCV`. Eras with numbers as
         names (hospitals, shops) need ``era_order="unordered"``. Targets that span

@@ -3,14 +3,14 @@
 import time
 from collections.abc import Callable, Sequence
 from functools import partial
-from numbers import Real
+from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn import config_context
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, clone
-from sklearn.model_selection import KFold
+from sklearn.model_selection import KFold, check_cv
 from sklearn.utils import column_or_1d, get_tags
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.class_weight import compute_class_weight
@@ -23,6 +23,7 @@ from .._era_routing import PredictsByEra, ask, prepares_by_era, question_of, sco
 from .._eras import EncodedEras, read_eras
 from .._fit_attributes import restores_on_failure
 from .._label_columns import EraColumns
+from .._parameter_object import parameter, with_parameters
 from .._progress import Progress
 from .._scikit_learn import check_sample_weight, names_checked_once
 from .._tables.checks import check_table
@@ -44,47 +45,37 @@ from ._row_losses import Loss, check_size, loss_of
 from ._update import TakesInEras
 from ._weights import LeftOut, diverging, promising
 
-_OF_SEARCH = ("era_order", "cv", "n_jobs", "verbose", "horizon", "group")
+_OF_SEARCH = EraSearchCV._parameter_constraints
 
 
+@refuses_moved(
+    n_averaged="members, whose weights are found",
+    scoring="the loss of the plain model, estimator",
+    choose_by="EraSearchCV, which chooses by the worst era",
+)
+@with_parameters
 class _AutoEra(TakesInEras, PredictsByEra, BaseEstimator):
     """The weighted average of members: the base of the regressor and the classifier."""
 
     _booster: ClassVar[type]
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **{name: EraSearchCV._parameter_constraints[name] for name in _OF_SEARCH},
-        "estimator": [HasMethods(["fit", "predict"]), None],
-        "members": [StrOptions({"default"}), list, tuple],
-        "time_budget": [Interval(Real, 0, None, closed="neither"), None],
-        "random_state": ["random_state"],
-        "encode_categories": [StrOptions({"auto"}), "boolean"],
-    }
-
-    @refuses_moved(
-        n_averaged="members, whose weights are found",
-        scoring="the loss of the plain model, estimator",
-        choose_by="EraSearchCV, which chooses by the worst era",
+    estimator: Estimator | None = parameter(
+        None, [HasMethods(["fit", "predict"]), None], kw_only=False
     )
-    def __init__(
-        self, estimator: Estimator | None = None, *,
-        members: str | Sequence[Any] = "default", time_budget: float | None = None,
-        random_state: Seed = None, cv: Folds = 3, n_jobs: int | None = None,
-        verbose: int = 0, era_order: EraOrder = "auto",
-        encode_categories: bool | str = "auto", horizon: Duration = 1,
-        group: str = "new",
-    ) -> None:  # fmt: skip
-        self.estimator = estimator
-        self.members = members
-        self.time_budget = time_budget
-        self.random_state = random_state
-        self.cv = cv
-        self.n_jobs = n_jobs
-        self.verbose = verbose
-        self.era_order = era_order
-        self.encode_categories = encode_categories
-        self.horizon = horizon
-        self.group = group
+    members: str | Sequence[Any] = parameter(
+        "default", [StrOptions({"default"}), list, tuple]
+    )
+    time_budget: float | None = parameter(
+        None, [Interval(Real, 0, None, closed="neither"), None]
+    )
+    random_state: Seed = parameter(None, ["random_state"])
+    cv: Folds = parameter(3, _OF_SEARCH["cv"])
+    n_jobs: int | None = parameter(None, _OF_SEARCH["n_jobs"])
+    verbose: int = parameter(0, _OF_SEARCH["verbose"])
+    era_order: EraOrder = parameter("auto", _OF_SEARCH["era_order"])
+    encode_categories: bool | str = parameter("auto", [StrOptions({"auto"}), "boolean"])
+    horizon: Duration = parameter(1, _OF_SEARCH["horizon"])
+    group: str = parameter("new", _OF_SEARCH["group"])
 
     @eras_by_name
     @restores_on_failure
@@ -166,14 +157,16 @@ class _AutoEra(TakesInEras, PredictsByEra, BaseEstimator):
         plain, columns = columns_of(
             plain, self.members, rows, are_ordered, self.encode_categories
         )
-        by_eras, n_jobs = not isinstance(self.cv, KFold), self.n_jobs
+        by_eras, n_jobs, cv = not isinstance(self.cv, KFold), self.n_jobs, self.cv
+        if not isinstance(cv, Integral | None):
+            cv = check_cv(cv)  # an iterator gives its folds once
         asked = question_of(self)
         start = partial(
             Search, rows=rows, columns=columns, loss=loss, deadline=deadline,
             n_jobs=n_jobs, progress=progress,
         )  # fmt: skip
         with _out_of_era.folds_warned_once(n_jobs):
-            folds = self._split(self.cv, every, kept, are_ordered)
+            folds = self._split(cv, every, kept, are_ordered)
             members = make_members(
                 plain, self.members, loss, y.size, encoded.labels.size, are_ordered,
                 steps_of(asked["horizon"], encoded.labels) if are_ordered else 1,
@@ -194,7 +187,7 @@ class _AutoEra(TakesInEras, PredictsByEra, BaseEstimator):
             )
         # With a gap or purge, targets of neighbouring eras overlap, and rows leak.
         if search.leaves_groups_out():  # later times alone tell more, if not of groups
-            cv = in_order(self.cv, "ordered")
+            cv = in_order(cv, "ordered")
             later = self._split(cv, every.of_times(), kept, are_ordered)
             names = promising(of_eras, loss)
             alike = {name: with_order(made[name], "ordered") for name in names}
@@ -204,7 +197,7 @@ class _AutoEra(TakesInEras, PredictsByEra, BaseEstimator):
             alike = {
                 name: members[name]
                 for name in promising(of_eras, loss)
-                if name == PLAIN or not uses_eras(name, members[name])
+                if name == PLAIN or not uses_eras(members[name])
             }
             of_each = list(KFold(3, shuffle=True, random_state=0).split(X))[:1]
             again = start(alike, folds=of_each, by_eras=False)

@@ -2,10 +2,12 @@
 
 from collections import Counter
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import softmax
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, is_classifier
 from sklearn.linear_model import (
     GammaRegressor,
@@ -35,6 +37,7 @@ _LEAST_ROWS = 10
 _MOST_CATEGORIES = 50
 
 
+@dataclass(eq=False, repr=False)
 class _Linear(BaseEstimator):
     """Generalised linear models of standardised columns, one model for each penalty. A
     missing number counts as the mean and is marked in a column of 0 and 1; each common
@@ -42,13 +45,9 @@ class _Linear(BaseEstimator):
     training targets.
     """
 
-    def __init__(
-        self, loss: str, categorical_features: ColumnChoice = "from_dtype",
-        penalties: tuple[float, ...] = PENALTIES,
-    ) -> None:  # fmt: skip
-        self.loss = loss
-        self.categorical_features = categorical_features
-        self.penalties = penalties
+    loss: str
+    categorical_features: ColumnChoice = "from_dtype"
+    penalties: tuple[float, ...] = PENALTIES
 
     def fit(self, X: Table, y: Any, sample_weight: Any = None) -> Self:
         X = as_frame(X)
@@ -150,8 +149,7 @@ class LinearClassifier(ClassifierMixin, _Linear):
         for raw in self._staged(X):
             if n_classes < 3:  # the second class against the first
                 raw = np.column_stack([np.zeros(len(raw)), raw])[:, :n_classes]
-            p = np.exp(raw - raw.max(axis=1, keepdims=True))
-            yield p / p.sum(axis=1, keepdims=True)
+            yield softmax(raw, axis=1)
 
     def predict_proba(self, X: Table) -> NDArray[np.float64]:
         return list(self.staged_predict_proba(X))[-1]

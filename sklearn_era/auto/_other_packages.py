@@ -1,5 +1,6 @@
 """Make members of CatBoost and LightGBM, with the categories and weights of the fit."""
 
+from dataclasses import dataclass
 from numbers import Integral
 from typing import Any, Self
 
@@ -36,8 +37,17 @@ _PARAMETERS: dict[str, dict[str, Any]] = {
     "catboost": {"verbose": False, "allow_writing_files": False},
     "lightgbm": {"learning_rate": 0.05, "verbosity": -1},
 }
+# Their names of losses that are not their defaults.
+_LOSSES = {
+    "catboost": {"absolute_error": "MAE", "poisson": "Poisson", "quantile": "Quantile"},
+    "lightgbm": {
+        "absolute_error": "l1", "poisson": "poisson", "gamma": "gamma",
+        "quantile": "quantile",
+    },
+}  # fmt: skip
 
 
+@dataclass(eq=False, repr=False)
 class Peer(BaseEstimator):
     """A booster of CatBoost or LightGBM that reads columns as this package's boosters
     do. All trees are fitted, since their number may set the learning rate; only the
@@ -46,13 +56,9 @@ class Peer(BaseEstimator):
 
     early_stopping = False
 
-    def __init__(
-        self, model: BaseEstimator, max_iter: int,
-        categorical_features: ColumnChoice = "from_dtype",
-    ) -> None:  # fmt: skip
-        self.model = model
-        self.max_iter = max_iter
-        self.categorical_features = categorical_features
+    model: BaseEstimator
+    max_iter: int
+    categorical_features: ColumnChoice = "from_dtype"
 
     def fit(
         self, X: Table, y: ArrayLike, sample_weight: ArrayLike | None = None
@@ -177,17 +183,12 @@ def _loss_of(name: str, plain: BaseEstimator, loss: str) -> dict[str, Any]:
     """Return the package's parameters for a loss that is not its default; raise
     ValueError if the package has no such loss.
     """
-    if name == "lightgbm":
-        names = {"absolute_error": "l1", "poisson": "poisson", "gamma": "gamma"}
-        if loss == "quantile":
-            return {"objective": "quantile", "alpha": plain.quantile}
-        return {"objective": names[loss]}
-    names = {"absolute_error": "MAE", "poisson": "Poisson"}
-    if loss == "quantile":
-        return {"loss_function": f"Quantile:alpha={plain.quantile}"}
-    if loss not in names:
+    if (own := _LOSSES[name].get(loss)) is None:
         raise ValueError(
-            f"members has 'catboost', which has no loss like {loss!r} of the plain "
+            f"members has {name!r}, which has no loss like {loss!r} of the plain "
             "model; leave it out, or pass a model of yours by ('mine', model)."
         )
-    return {"loss_function": names[loss]}
+    if name == "catboost":
+        share = f":alpha={plain.quantile}" if loss == "quantile" else ""
+        return {"loss_function": own + share}
+    return {"objective": own} | ({"alpha": plain.quantile} if own == "quantile" else {})

@@ -240,15 +240,12 @@ def _compare(losses: NDArray[np.float64], n_before: int) -> dict[str, Any]:
     and the `p_value` of a larger loss in new eras.
     """
     of_before, of_new = (x[np.isfinite(x)] for x in np.split(losses, [n_before]))
-    n_before = of_before.size
-    expected, loss = float(of_before.mean()), float("nan")
-    if not of_new.size:  # no group that the model is for
-        return {"loss": loss, "expected": expected, "error": loss, "p_value": 1.0}
-    loss = float(of_new.mean())
-    error, p_value = float("nan"), 1.0
-    if n_before > 1:
-        spread = of_before.std(ddof=1) * np.sqrt(1 / n_before + 1 / of_new.size)
-        error = float(spread)
-        if spread > 0:
-            p_value = float(t_distribution.sf((loss - expected) / spread, n_before - 1))
+    n, expected = of_before.size, float(of_before.mean())
+    loss, error, p_value = float("nan"), float("nan"), 1.0
+    if of_new.size:  # some group that the model is for
+        loss = float(of_new.mean())
+        if n > 1:
+            error = float(of_before.std(ddof=1) * np.sqrt(1 / n + 1 / of_new.size))
+        if error > 0:
+            p_value = float(t_distribution.sf((loss - expected) / error, n - 1))
     return {"loss": loss, "expected": expected, "error": error, "p_value": p_value}

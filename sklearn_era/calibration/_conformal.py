@@ -18,8 +18,8 @@ from .._era_routing import score, take_eras_to_predict, with_eras
 from .._parameter_object import parameter, with_parameters
 from .._scikit_learn import check_sample_weight
 from .._warnings import warn_user
-from ..model_selection._out_of_era import OF_AXES
 from ..model_selection._search_scores import prediction
+from ..model_selection._times_and_groups import OF_AXES
 from ._base import DOC, Array, OutOfEra, model_with
 
 _SHARE = Interval(Real, 0, 1, closed="neither")

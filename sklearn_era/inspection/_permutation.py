@@ -95,7 +95,8 @@ def era_permutation_importance(
     if sample_weight is not None:
         sample_weight = check_sample_weight(sample_weight, X)
     estimator = with_order(estimator, "ordered" if are_ordered else "unordered")
-    scorer = ScorerByEra(check_scoring(estimator, scoring), encoded)
+    scorer = check_scoring(estimator, scoring)
+    scorer = ScorerByEra(scorer, encoded, of_number=True)
     measure = partial(_falls_in_fold, X, y, encoded, sample_weight, scorer, n_repeats)
     rng = check_random_state(random_state)
     folds, found = measure_in_folds(

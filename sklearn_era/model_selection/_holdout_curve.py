@@ -20,12 +20,7 @@ from .._era_labels import find
 from .._eras import EncodedEras, check_eras
 from .._progress import Progress
 from .._typing import Axes, Estimator, Scoring, Table
-from ._out_of_era import (
-    check_rows,
-    fit_arguments,
-    fit_rows,
-    folds_warned_once,
-)
+from ._out_of_era import check_rows, fit_arguments, fit_rows, folds_warned_once
 from ._search_scores import EraMean, ScorerByEra, warn_of_undefined
 
 Array = NDArray[Any]
@@ -146,7 +141,8 @@ def holdout_curve(
             f"param_range={param_range!r} must be values of {param_name!r}, or, without"
             f" a param_name, numbers of eras from 1 to {train.size}."
         )
-    scorer = ScorerByEra(check_scoring(estimator, scoring), encoded)
+    scorer = check_scoring(estimator, scoring)
+    scorer = ScorerByEra(scorer, encoded, of_number=True)
     params = fit_arguments(estimator, eras, None)
     texts = [f"{param_name or 'latest eras'}={x!s}" for x in values]
     once = folds_warned_once(n_jobs, "rows that some model is trained on")

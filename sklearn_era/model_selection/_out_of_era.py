@@ -15,7 +15,6 @@ from sklearn.base import BaseEstimator, clone, is_regressor
 from sklearn.model_selection import GroupKFold, check_cv
 from sklearn.pipeline import Pipeline
 from sklearn.utils import _safe_indexing, column_or_1d, indexable
-from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.metadata_routing import get_routing_for_object
 from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import _check_method_params as rows_of_params
@@ -24,6 +23,7 @@ from sklearn.utils.validation import _num_samples, has_fit_parameter
 from .._era_arguments import refuse_places, warn_of_row_order
 from .._era_axes import TIME_FIRST, read_known, read_one
 from .._era_columns import take_era_column
+from .._era_labels import label_texts
 from .._era_routing import (
     ask,
     eras_for_prediction,
@@ -40,26 +40,13 @@ from .._tables.no_value import no_value_noted, warn_of_no_value
 from .._tables.target import check_values
 from .._typing import Duration, Eras, Folds, Table
 from .._warnings import listed
-from ._times_and_groups import (
-    SIZE,
-    EraSplit,
-    is_duration,
-    is_same,
-    steps_of,
-    times_first,
-)
+from ._times_and_groups import EraSplit, is_duration, is_same, steps_of, times_first
 from ._walk_forward import EraWalkForwardSplit
 
 NOT_TESTED = (
     "cv: sample_weight is 0 in all rows that a fold tests; pass folds that test eras "
     "with weight."
 )
-# Parameters of models that take times and groups as two columns of eras.
-OF_AXES: dict[str, list[Any]] = {
-    "era_order": [StrOptions({"auto", "ordered", "unordered"}), tuple, list],
-    "horizon": SIZE,
-    "group": [StrOptions({"new", "known"})],
-}
 # A fold has fewer eras than there are, and its model is not the user's; of others
 # scikit-learn warns in vain, as a fit will complain of infinite targets.
 _IGNORED = (
@@ -227,7 +214,13 @@ def folds_of_eras(
         return GroupKFold(min(n_folds, n_eras))
     n_folds = min(n_folds, n_eras - 1)
     if eras.groups is not None and group == "new":
-        n_folds = min(n_folds, eras.groups.labels.size)
+        known = label_texts(eras.groups.labels)
+        if len(known) < 2:
+            raise ValueError(
+                f"eras holds the single group {known[0]}, and group='new' leaves groups"
+                " out: pass group='known', or the times alone."
+            )
+        n_folds = min(n_folds, len(known))
     n_tested = max(1, n_eras // (2 * n_folds)) if tests_half else None
     is_timed = is_duration(horizon)
     if eras.groups is None and not is_timed:

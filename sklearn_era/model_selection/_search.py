@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable
+from dataclasses import field
 from functools import partial
-from numbers import Integral
 from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import is_classifier
-from sklearn.model_selection._search import BaseSearchCV, _search_estimator_has
+from sklearn.model_selection._search import (
+    BaseSearchCV,
+    _check_refit,
+    _search_estimator_has,
+)
 from sklearn.utils import get_tags
-from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import type_of_target
 from sklearn.utils.validation import check_is_fitted
@@ -29,23 +33,20 @@ from .._era_routing import (
     with_requests,
 )
 from .._fit_attributes import restores_on_failure
+from .._parameter_object import parameter, with_parameters
 from .._scikit_learn import check_sample_weight
-from .._typing import Duration, Eras, Estimator, Folds, Scoring, Table
+from .._typing import Duration, Eras, Folds, Scoring, Table
 from .._warnings import refuses_moved
-from ._out_of_era import (
-    OF_AXES,
-    check_divisible,
-    check_target,
-    folds_warned_once,
-    take_rows,
-)
+from ._out_of_era import check_divisible, check_target, folds_warned_once, take_rows
 from ._search_scores import asks_for_eras, prediction
 from ._search_steps import SearchByEra
+from ._times_and_groups import OF_AXES
+from ._walk_forward import COUNT_OR_ZERO
 
 # Attributes that only a running fit has.
 _OF_FIT = (
     "_eras", "_test_codes", "_targets", "_folds", "_checked_cv_orig", "_arguments",
-    "_so_far",
+    "_so_far", "_is_last",
 )  # fmt: skip
 
 
@@ -53,6 +54,11 @@ def _of_best(method: str, returned: str) -> Any:
     return available_if(_search_estimator_has(method))(prediction(method, returned))
 
 
+@refuses_moved(
+    n_averaged="AutoEraRegressor or AutoEraClassifier, which average models",
+    time_budget="a smaller param_grid",
+)
+@with_parameters
 class EraSearchCV(PredictsByEra, SearchByEra):
     """Choose parameters by scores in eras that the model has not seen.
 
@@ -173,41 +179,27 @@ multimetric_, classes_, n_features_in_, feature_names_in_ :
     {'era_effects': 'intercept'}
     """
 
+    __metadata_request__predict_log_proba: ClassVar = {"eras": True}
     __metadata_request__decision_function: ClassVar = {"eras": True}
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **SearchByEra._parameter_constraints,
-        "gap": [Interval(Integral, 0, None, closed="left")],
-        **OF_AXES,
-        "choose_by": [StrOptions({"mean", "worst"})],
-        "rule": [StrOptions({"one_standard_error", "best"})],
-    }
-
-    @refuses_moved(
-        n_averaged="AutoEraRegressor or AutoEraClassifier, which average models",
-        time_budget="a smaller param_grid",
+    estimator: Any = field(kw_only=False)
+    param_grid: Any = field(kw_only=False)  # a mapping or a sequence of mappings
+    scoring: Scoring = None
+    n_jobs: int | None = None
+    refit: bool | str | Callable[..., Any] = True
+    cv: Folds = 3
+    verbose: int = 0
+    pre_dispatch: int | str = "2*n_jobs"
+    error_score: str | float = np.nan
+    return_train_score: bool = False
+    gap: int = parameter(0, [COUNT_OR_ZERO])
+    era_order: Any = parameter("auto", OF_AXES["era_order"])
+    choose_by: str = parameter("mean", [StrOptions({"mean", "worst"})])
+    rule: str = parameter(
+        "one_standard_error", [StrOptions({"one_standard_error", "best"})]
     )
-    def __init__(
-        self, estimator: Estimator,
-        param_grid: Mapping[str, Sequence] | Sequence[Mapping[str, Sequence]], *,
-        scoring: Scoring = None, n_jobs: int | None = None,
-        refit: bool | str | Callable[..., Any] = True, cv: Folds = 3, verbose: int = 0,
-        pre_dispatch: int | str = "2*n_jobs", error_score: str | float = np.nan,
-        return_train_score: bool = False, gap: int = 0, era_order: Any = "auto",
-        choose_by: str = "mean", rule: str = "one_standard_error",
-        horizon: Duration = 1, group: str = "new",
-    ) -> None:  # fmt: skip
-        super().__init__(
-            estimator, param_grid, scoring=scoring, n_jobs=n_jobs, refit=refit, cv=cv,
-            verbose=verbose, pre_dispatch=pre_dispatch, error_score=error_score,
-            return_train_score=return_train_score,
-        )  # fmt: skip
-        self.gap = gap
-        self.era_order = era_order
-        self.choose_by = choose_by
-        self.rule = rule
-        self.horizon = horizon
-        self.group = group
+    horizon: Duration = parameter(1, OF_AXES["horizon"])
+    group: str = parameter("new", OF_AXES["group"])
 
     @eras_by_name
     @restores_on_failure
@@ -278,7 +270,7 @@ multimetric_, classes_, n_features_in_, feature_names_in_ :
             if self.rule != "best":
                 self.param_grid = self._with_plain()
             order = known_order(self._eras, self.era_order_ == "ordered")
-            self.estimator: Any = with_requests(with_order(self.estimator, order))
+            self.estimator = with_requests(with_order(self.estimator, order))
             try:
                 with routed(self.estimator):
                     super().fit(X, y, eras=eras, **params)
@@ -296,6 +288,9 @@ multimetric_, classes_, n_features_in_, feature_names_in_ :
 
     predict = _of_best("predict", "targets or classes")
     predict_proba = _of_best("predict_proba", "the probabilities of classes")
+    predict_log_proba = _of_best(
+        "predict_log_proba", "logarithms of the probabilities of classes"
+    )
     decision_function = _of_best(
         "decision_function", "scores whose sign or largest one gives the class"
     )
@@ -327,6 +322,7 @@ multimetric_, classes_, n_features_in_, feature_names_in_ :
         X, eras = take_fitted_columns(self, X, eras)
         if eras is None:
             return super().score(X, y, **params)
+        _check_refit(self, "score")
         check_is_fitted(self)
         known: Any = object.__new__(type(self))
         vars(known).update(vars(self))

@@ -55,13 +55,15 @@ class EraMean(float):
 class ScorerByEra:
     """A scorer that scores each era by another scorer, and returns an `EraMean`. An
     era's score is NaN if the other scorer raises ValueError for the era. If `raises`,
-    an error of a user's own metric is raised instead.
+    an error of a user's own metric is raised instead. Scikit-learn's searches refuse
+    what is no number, or take a dict of numbers; if `of_number`, ValueError is raised.
     """
 
     def __init__(
-        self, scorer: Callable[..., Any], eras: EncodedEras | None, raises: bool = False
+        self, scorer: Callable[..., Any], eras: EncodedEras | None,
+        raises: bool = False, of_number: bool = False,
     ) -> None:  # fmt: skip
-        self.scorer = of_classes(scorer)
+        self.scorer, self._of_number = of_classes(scorer), of_number
         self._raises = raises and not _is_known(scorer)
         self.labels: Any = eras and eras.labels  # by code
         self.group_labels: Any = eras and eras.groups and eras.groups.labels
@@ -97,9 +99,15 @@ class ScorerByEra:
         if not known:
             raise found[0]
         first = known[0]
-        if np.ndim(first) or isinstance(first, str):
-            return first  # no number, of which scikit-learn will complain
-        is_dict = isinstance(first, dict)
+        is_dict, is_other = isinstance(first, dict), np.ndim(first) > 0
+        is_other |= isinstance(first, str)
+        if self._of_number and (is_dict or is_other):
+            raise ValueError(
+                f"scoring must be of one number, and its score of an era is {first!r}: "
+                "pass a single metric."
+            )
+        if is_other:
+            return first
         undefined: Any = dict.fromkeys(first, np.nan) if is_dict else np.nan
         scores = [undefined if isinstance(x, ValueError) else x for x in found]
         why = next((str(x) for x in found if isinstance(x, ValueError)), "")

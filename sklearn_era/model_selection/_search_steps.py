@@ -13,23 +13,14 @@ from sklearn.metrics import get_scorer
 from sklearn.metrics._scorer import _MultimetricScorer
 from sklearn.model_selection import GridSearchCV, ParameterGrid, check_cv
 from sklearn.utils import gen_batches, get_tags
-from sklearn.utils.metadata_routing import (
-    _routing_enabled,
-    get_routing_for_object,
-)
+from sklearn.utils.metadata_routing import _routing_enabled, get_routing_for_object
 
 from .._era_axes import keep_pair, read_known
 from .._era_routing import takes
 from .._label_columns import EraColumns
 from .._progress import Progress
 from .._warnings import listed
-from ._out_of_era import (
-    check_folds,
-    fit_arguments,
-    fit_folds,
-    groups_for,
-    split_eras,
-)
+from ._out_of_era import check_folds, fit_arguments, fit_folds, groups_for, split_eras
 from ._search_rule import best_index, compare_candidates, mean_over_folds
 from ._search_scores import (
     EraMean,
@@ -51,6 +42,7 @@ class SearchByEra(GridSearchCV):
     _eras: Any = None  # of rows, in a fit: `EncodedEras`
     _targets: Any = None  # in a fit
     _so_far: Any = None  # in a fit: the candidates tried, and the results of their fits
+    _is_last: bool = True  # in a fit: whether all candidates will then have been tried
 
     def _run_search(
         self, evaluate_candidates: Callable[..., Any], *, callback_ctx: Any = None
@@ -58,17 +50,18 @@ class SearchByEra(GridSearchCV):
         """Evaluate the candidates. If `verbose` is 1 and no callbacks follow the
         search, evaluate a few at a time, so that progress can be printed.
         """
-        if self.verbose != 1 or hasattr(self, "_skl_callbacks"):
+        candidates, verbose = [*ParameterGrid(self.param_grid)], self.verbose
+        n, n_known = len(candidates), 0
+        if verbose != 1 or not n or hasattr(self, "_skl_callbacks"):
             known = {} if callback_ctx is None else {"callback_ctx": callback_ctx}
             super()._run_search(evaluate_candidates, **known)
             return
-        candidates, verbose = [*ParameterGrid(self.param_grid)], self.verbose
         self.verbose = 0  # scikit-learn's line would come with each part
         try:
             with Progress("EraSearchCV", verbose, "candidates") as progress:
-                progress.expect(len(candidates))
-                n, n_known = len(candidates), 0
+                progress.expect(n)
                 for part in gen_batches(n, effective_n_jobs(self.n_jobs)):
+                    self._is_last = part.stop == n
                     try:
                         evaluate_candidates(candidates[part])
                     except ValueError as error:
@@ -79,6 +72,7 @@ class SearchByEra(GridSearchCV):
                         tried, out = self._so_far or ([], [])
                         n_out = len(out) // len(tried or [1]) * n_known
                         del out[n_out:], tried[n_known:]
+                        self._is_last = True
                         evaluate_candidates(candidates[n_known:])
                         part = slice(part.start, n)
                     last = candidates[part][-1] or "the plain model"
@@ -208,12 +202,14 @@ class SearchByEra(GridSearchCV):
     ) -> dict[str, Any]:
         """Return `cv_results_` with the columns of the rule; set `era_scores_`."""
         self._so_far = candidate_params, out
+        if not self._is_last:
+            return {}  # of some candidates: warnings are of all
         results = super()._format_results(candidate_params, n_splits, out, more_results)
-        scores = [fit["test_scores"] for fit in out]
-        is_multimetric, tables = isinstance(scores[0], dict), {}
-        metric = self.refit if is_multimetric else "score"
-        for name in scores[0] if is_multimetric else [metric]:
-            of_metric = [score[name] for score in scores] if is_multimetric else scores
+        scores, metric, tables = [fit["test_scores"] for fit in out], self.refit, {}
+        if not (is_multimetric := isinstance(scores[0], dict)):
+            scores, metric = [{"score": score} for score in scores], "score"
+        for name in scores[0]:
+            of_metric = [score[name] for score in scores]
             tables[name], self._test_codes = tabulate(of_metric, n_splits)
             shown = self.scoring if isinstance(self.scoring, str) else name
             warn_of_undefined(of_metric, self._eras.labels, shown)

@@ -9,25 +9,31 @@ from bisect import bisect_right
 from collections.abc import Iterator
 from copy import copy
 from itertools import product
-from numbers import Integral
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.model_selection import BaseCrossValidator, GroupKFold
-from sklearn.utils._param_validation import Interval, StrOptions, validate_params
+from sklearn.model_selection._split import GroupsConsumerMixin
+from sklearn.utils._param_validation import StrOptions
 
 from .._era_axes import TIME_FIRST, EraAxes, read_axes
 from .._era_calendar import instants_of
 from .._era_labels import Labels, keys_of
 from .._eras import EncodedEras
-from .._scikit_learn import refuse_bools
+from .._parameter_object import parameter, with_parameters
 from .._typing import Duration, EraOrder, Folds, Table
+from ._walk_forward import COUNT, COUNT_OR_ZERO, check_splitter
 
-_COUNT = Interval(Integral, 1, None, closed="left")
 _TIMES: Any = (str, datetime.timedelta, np.timedelta64)
-SIZE = [*_TIMES, _COUNT]
-_SIZE_OR_ZERO = [*_TIMES, Interval(Integral, 0, None, closed="left")]
+SIZE = [*_TIMES, COUNT]
+_SIZE_OR_ZERO = [*_TIMES, COUNT_OR_ZERO]
+# Parameters of models that take times and groups as two columns of eras.
+OF_AXES: dict[str, list[Any]] = {
+    "era_order": [StrOptions({"auto", "ordered", "unordered"}), tuple, list],
+    "horizon": SIZE,
+    "group": [StrOptions({"new", "known"})],
+}
 _PAIRS = [("ordered", "unordered"), ("unordered", "ordered")]
 _NO_LENGTH = ("m8", "m8[M]", "m8[Y]")  # dtypes
 _SIZES = ("test_size", "max_train_size", "horizon", "gap", "purge")
@@ -42,7 +48,8 @@ _NANOSECONDS = {
 }  # fmt: skip
 
 
-class EraSplit(BaseCrossValidator):
+@with_parameters
+class EraSplit(GroupsConsumerMixin, BaseCrossValidator):
     """Cross-validator of later eras, of groups left out, or of both at once.
 
     A model of shops and weeks may be asked four questions: about shops that it knows or
@@ -142,37 +149,20 @@ class EraSplit(BaseCrossValidator):
     2024-01-22 ['bonn'] 2024-02-05
     """
 
-    # As in scikit-learn's own splitters of groups.
-    __metadata_request__split: ClassVar = {"groups": True}
+    n_splits: int = parameter(3, [COUNT], kw_only=False)
+    n_group_folds: int = parameter(3, [COUNT], kw_only=False)
+    group: str = parameter("new", OF_AXES["group"])
+    test_size: Duration | None = parameter(None, [*SIZE, None])
+    max_train_size: Duration | None = parameter(None, [*SIZE, None])
+    horizon: Duration = parameter(1, SIZE)
+    gap: Duration = parameter(0, _SIZE_OR_ZERO)
+    purge: Duration = parameter(0, _SIZE_OR_ZERO)
+    era_order: EraOrder = parameter("auto", OF_AXES["era_order"])
 
-    @validate_params(
-        {
-            "n_splits": [_COUNT],
-            "n_group_folds": [_COUNT],
-            "group": [StrOptions({"new", "known"})], "test_size": [*SIZE, None],
-            "max_train_size": [*SIZE, None], "horizon": SIZE,
-            "gap": _SIZE_OR_ZERO, "purge": _SIZE_OR_ZERO,
-            "era_order": [StrOptions({"auto", "ordered", "unordered"}), tuple, list],
-        },
-        prefer_skip_nested_validation=True,
-    )  # fmt: skip
-    def __init__(
-        self, n_splits: int = 3, n_group_folds: int = 3, *, group: str = "new",
-        test_size: Duration | None = None, max_train_size: Duration | None = None,
-        horizon: Duration = 1, gap: Duration = 0, purge: Duration = 0,
-        era_order: EraOrder = "auto",
-    ) -> None:  # fmt: skip
-        self.n_splits = n_splits
-        self.n_group_folds = n_group_folds
-        self.group = group
-        self.test_size = test_size
-        self.max_train_size = max_train_size
-        self.horizon = horizon
-        self.gap = gap
-        self.purge = purge
-        self.era_order = era_order
-        refuse_bools(vars(self))
-        if n_group_folds < 2 and group == "new":
+    def __post_init__(self) -> None:
+        check_splitter(self)
+        era_order = self.era_order
+        if self.n_group_folds < 2 and self.group == "new":
             raise ValueError(
                 "n_group_folds=1 leaves no group out: it must be 2 or more, or group "
                 "must be 'known'."

@@ -4,28 +4,40 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from numbers import Integral
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.model_selection import TimeSeriesSplit
-from sklearn.utils._param_validation import Interval, StrOptions, validate_params
+from sklearn.model_selection._split import GroupsConsumerMixin
+from sklearn.utils._param_validation import (
+    Interval,
+    StrOptions,
+    validate_parameter_constraints,
+)
 
 from .._eras import TIME_ONLY, EncodedEras, check_order, read_eras
+from .._parameter_object import parameter, with_parameters
 from .._scikit_learn import refuse_bools
 from .._warnings import refuses_moved
 
-_COUNT = Interval(Integral, 1, None, closed="left")
-_COUNT_OR_ZERO = Interval(Integral, 0, None, closed="left")
+COUNT = Interval(Integral, 1, None, closed="left")
+COUNT_OR_ZERO = Interval(Integral, 0, None, closed="left")
 _GAP = "gap, which is purge and embargo together"
 
 
-class SplitsRowsOfEras:
+def check_splitter(splitter: Any) -> None:
+    """Raise ValueError if a parameter is invalid."""
+    constraints, given = splitter._parameter_constraints, vars(splitter)
+    name = f"{type(splitter).__name__}.__init__"
+    validate_parameter_constraints(constraints, given, name)
+    refuse_bools(given)  # which count as numbers
+
+
+class SplitsRowsOfEras(GroupsConsumerMixin):
     """A splitter whose `groups` are eras; subclasses make the splits in `_splits`."""
 
     _splits: Any
-    # As in scikit-learn's own splitters of groups.
-    __metadata_request__split: ClassVar = {"groups": True}
 
     def split(
         self, X: Any, y: ArrayLike | None = None, groups: Any = None
@@ -64,6 +76,8 @@ class SplitsRowsOfEras:
         yield from self._splits(read_eras(groups, X, name="groups"))
 
 
+@refuses_moved(purge=_GAP, embargo=_GAP, train_size="max_train_size")
+@with_parameters
 class EraWalkForwardSplit(SplitsRowsOfEras, TimeSeriesSplit):
     """Walk-forward cross-validator along eras, with a gap: `TimeSeriesSplit` of eras.
 
@@ -132,25 +146,14 @@ class EraWalkForwardSplit(SplitsRowsOfEras, TimeSeriesSplit):
     [2019 2020 2021] [2023]
     """
 
-    @refuses_moved(purge=_GAP, embargo=_GAP, train_size="max_train_size")
-    @validate_params(
-        {
-            "n_splits": [_COUNT], "max_train_size": [_COUNT, None],
-            "test_size": [_COUNT, None], "gap": [_COUNT_OR_ZERO],
-            "era_order": [StrOptions({"auto", "ordered"})],
-        },
-        prefer_skip_nested_validation=True,
-    )  # fmt: skip
-    def __init__(
-        self, n_splits: int = 5, *, max_train_size: int | None = None,
-        test_size: int | None = None, gap: int = 0, era_order: str = "auto",
-    ) -> None:  # fmt: skip
-        self.n_splits = n_splits
-        self.max_train_size = max_train_size
-        self.test_size = test_size
-        self.gap = gap
-        self.era_order = era_order
-        refuse_bools(vars(self))
+    n_splits: int = parameter(5, [COUNT], kw_only=False)
+    max_train_size: int | None = parameter(None, [COUNT, None])
+    test_size: int | None = parameter(None, [COUNT, None])
+    gap: int = parameter(0, [COUNT_OR_ZERO])
+    era_order: str = parameter("auto", [StrOptions({"auto", "ordered"})])
+
+    def __post_init__(self) -> None:
+        check_splitter(self)
 
     def split_eras(
         self, eras: ArrayLike

@@ -40,6 +40,7 @@ X = rng.normal(size=(week.size, 3))
 LEVEL = np.cumsum(rng.normal(size=N_WEEKS, scale=0.4))[week]
 y = X[:, 0] + rng.normal(size=N_SHOPS)[shop] + LEVEL + 0.3 * rng.normal(size=week.size)
 PLAIN = Regressor(max_iter=20, early_stopping=False, random_state=0)
+FRAME, NAMES = pd.DataFrame(X).add_prefix("x").join(ERAS), ["week", "shop"]
 LEVELS = clone(PLAIN).set_params(era_effects=Intercepts("auto"))
 
 
@@ -140,13 +141,11 @@ def test_averages_know_times_and_groups(group, horizon, tmp_path):
 @pytest.mark.filterwarnings("ignore:X lacks the columns")
 @pytest.mark.parametrize("group", ["known", "new"])
 def test_models_of_known_groups_read_the_columns_that_the_fit_named(group):
-    frame = pd.DataFrame(X).add_prefix("x").assign(week=ERAS.week, shop=ERAS.shop)
-    names = ["week", "shop"]
     average = AutoEraRegressor(PLAIN, group=group, random_state=0)
     for model in average, EraConformalRegressor(clone(average), cv=2, group=group):
-        model.fit(frame, y, eras=names)
-        asked, told = model.predict(frame), model.predict(frame, eras=names)
-        rest = model.predict(frame.drop(columns=names))
+        model.fit(FRAME, y, eras=NAMES)
+        asked, told = model.predict(FRAME), model.predict(FRAME, eras=NAMES)
+        rest = model.predict(FRAME.drop(columns=NAMES))
         if group == "known":
             assert_allclose(asked, told)
             assert not np.allclose(asked, rest)
@@ -169,17 +168,16 @@ CONFORMAL = EraConformalRegressor(Ridge(), **OF_KNOWN)
     ), EraConformalClassifier(JustTrainTwice(Logistic()), **OF_KNOWN),
 ])  # fmt: skip
 def test_models_that_use_no_eras_leave_the_columns_that_the_fit_named(model):
-    frame = pd.DataFrame(X).add_prefix("x").assign(week=ERAS.week, shop=ERAS.shop)
-    target, names = y > 0 if is_classifier(model) else y, ["week", "shop"]
-    model.fit(frame, target, eras=names)
-    rest = frame.drop(columns=names)
-    assert_array_equal(model.predict(frame), model.predict(rest))
-    assert model.score(frame, target) == model.score(rest, target)
+    target = y > 0 if is_classifier(model) else y
+    model.fit(FRAME, target, eras=NAMES)
+    rest = FRAME.drop(columns=NAMES)
+    assert_array_equal(model.predict(FRAME), model.predict(rest))
+    assert model.score(FRAME, target) == model.score(rest, target)
     if isinstance(model, EraConformalRegressor):
-        of_both = [model.predict_interval(x, level=0.5) for x in (frame, rest)]
+        of_both = [model.predict_interval(x, level=0.5) for x in (FRAME, rest)]
         assert_array_equal(*of_both)
         with pytest.warns(UserWarning, match="group.s. that the fit has not seen"):
-            model.predict_interval(frame.assign(shop="new"), level=0.5)
+            model.predict_interval(FRAME.assign(shop="new"), level=0.5)
 
 
 @pytest.mark.filterwarnings("ignore:The loss in")
@@ -190,22 +188,21 @@ def test_models_that_use_no_eras_leave_the_columns_that_the_fit_named(model):
     partial(EraConformalRegressor, AutoEraRegressor(PLAIN, members=["level"])),
 ])  # fmt: skip
 def test_a_splitter_asks_for_groups_and_horizon_as_parameters_do(make, tmp_path):
-    frame = pd.DataFrame(X).add_prefix("x").assign(week=ERAS.week, shop=ERAS.shop)
-    names, old = ["week", "shop"], week < 15
+    old = week < 15
     model = make(cv=EraSplit(2, 1, group="known", horizon=2, test_size=2))
-    model.fit(frame[old], y[old], eras=names)
-    told = model.predict(frame, eras=names)
-    assert_allclose(model.predict(frame), told)
+    model.fit(FRAME[old], y[old], eras=NAMES)
+    told = model.predict(FRAME, eras=NAMES)
+    assert_allclose(model.predict(FRAME), told)
     with pytest.warns(UserWarning, match="group.s. that the fit has not seen"):
-        model.predict(frame.assign(shop="new"), eras=names)
+        model.predict(FRAME.assign(shop="new"), eras=NAMES)
     metadata = save_model(model, tmp_path / "m.era")
     assert (metadata.group, metadata.horizon) == ("known", 2)
-    assert_allclose(load_model(tmp_path / "m.era")[0].predict(frame), told)
+    assert_allclose(load_model(tmp_path / "m.era")[0].predict(FRAME), told)
     average = getattr(model, "estimator_", model)
     if isinstance(average, AutoEraRegressor):
         assert question_of(average) == {"group": "known", "horizon": 2}
         assert average.members_["level"].era_effects.horizon == 2
-        rows = frame[~old].drop(columns=names)
+        rows = FRAME[~old].drop(columns=NAMES)
         average.update(rows, y[~old], eras=ERAS[~old])
         assert np.isfinite(average.update_log_[-1]["loss"])
 
@@ -243,9 +240,8 @@ def test_updates_take_in_times_and_groups():
     error = y[last] - model.predict(X[last], eras=rows[last])
     assert np.mean(error**2) < 0.5 * y[last].var()
     before, only_new = model.weights_, ERAS.assign(shop="later " + ERAS.shop)
-    with pytest.warns(
-        UserWarning, match=r"^No row of the 1 new era\(s\) is of a known "
-    ):
+    told = r"^No row of the 1 new era\(s\) is of a known "
+    with pytest.warns(UserWarning, match=told):
         model.update(X[last], y[last], eras=only_new[last])
     entry = model.update_log_[-1]
     assert np.isnan(entry["loss"])
@@ -262,9 +258,8 @@ def test_known_groups_do_not_move_the_weights_of_a_model_for_new_ones():
     model.fit(X[old], y[old], eras=ERAS[old])
     model.weights_ = dict(zip(model.weights_, (0.2, 0.3, 0.5), strict=True))
     before = dict(model.weights_)
-    with pytest.warns(
-        UserWarning, match="^No row .* new group.*weights stay"
-    ) as caught:
+    told = "^No row .* new group.*weights stay"
+    with pytest.warns(UserWarning, match=told) as caught:
         model.update(X[~old], y[~old], eras=ERAS[~old])
     assert len(caught) == 1
     assert model.weights_ == before
@@ -319,6 +314,12 @@ def test_a_splitter_may_state_which_column_is_time(make, asked):
         assert_array_equal(other, found[0])
 
 
+def test_folds_may_come_from_an_iterator():
+    folds = [*EraSplit(2, 2).split(X, groups=ERAS)]
+    one, other = (AVERAGE(cv=kind(folds)).fit(X, y, eras=ERAS) for kind in (list, iter))
+    assert one.weights_ == other.weights_
+
+
 def test_a_splitter_of_unordered_eras_asks_inner_models_nothing():
     average = AutoEraRegressor(PLAIN, members=["linear"])
     cv = EraSplit(3, era_order="unordered", horizon=2)
@@ -339,20 +340,14 @@ A_DAY = np.timedelta64(1, "D")  # which equals the number 1, the default
     (AutoEraRegressor(group="known"), week, "group='known' is for two columns"),
     (AutoEraRegressor(era_order=("ordered", 1)), ERAS, "must be of two columns"),
     (EraConformalRegressor(LinearRegression(), group="known"), week, "two columns"),
+    (AutoEraRegressor(), ERAS.assign(shop="s1"), "the single group s1, and group='new"),
     (EraSearchCV(Ridge(), {"alpha": [1]}, group="known"), week, "two columns"),
     (EraSearchCV(Ridge(), {"alpha": [1]}, horizon=3, cv=EraSplit(2)), week, "cv a hor"),
+    (EraSearchCV(Ridge(), {"alpha": [1]}), ERAS.assign(week="a"), "which column is ti"),
 ])  # fmt: skip
 def test_what_folds_would_not_follow_is_refused(model, eras, message):
     with pytest.raises(ValueError, match=message):
         model.fit(X, y, eras=eras)
-
-
-def test_a_horizon_of_one_is_as_before():
-    models = [AutoEraRegressor(PLAIN, members=["level", "linear"])]
-    models += [clone(models[0]).set_params(horizon="7D")]
-    one, other = (model.fit(X, y, eras=ERAS.week) for model in models)
-    assert one.weights_ == other.weights_
-    assert_array_equal(one.predict(X), other.predict(X))
 
 
 @pytest.mark.parametrize("model", [
@@ -377,13 +372,10 @@ def test_a_second_fit_keeps_nothing_of_the_first_one(model):
     lambda **asked: EraConformalRegressor(LinearRegression(), **asked),
 ])  # fmt: skip
 def test_durations_of_all_kinds_are_one_horizon(make, eras):
-    models = [
-        make(horizon="14D"),
-        make(horizon=timedelta(14)),
-        make(horizon=14 * A_DAY),
-    ]
-    models += [make(horizon=np.timedelta64(2, "W").astype("m8[ns]"))]
-    one, *others = (model.fit(X, y, eras=eras) for model in models)
+    """As is the number of weeks in them."""
+    in_ns = np.timedelta64(2, "W").astype("m8[ns]")
+    horizons = [2, "14D", timedelta(14), 14 * A_DAY, in_ns]
+    one, *others = (make(horizon=x).fit(X, y, eras=eras) for x in horizons)
     for other in others:
         assert_array_equal(one.predict(X), other.predict(X))
         for name in ("era_scores_", "conformity_scores_"):

@@ -134,6 +134,8 @@ def test_groups_without_an_order_have_curves_of_parameters_only():
     ({"test_eras": years}, "leave others to train on"),
     ({"param_range": [0, 1]}, "numbers of eras from 1 to 4"),
     ({"param_name": "alpha"}, "must be values of 'alpha'"),
+    ({"scoring": lambda *_: {"a": 1.0}}, "scoring must be of one number, .* {'a': 1.0"),
+    ({"scoring": lambda *_: "good"}, "score of an era is 'good': pass a single metric"),
 ])  # fmt: skip
 def test_curves_refuse(options, message):
     with pytest.raises(ValueError, match=message):

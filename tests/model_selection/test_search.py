@@ -252,6 +252,17 @@ def test_the_best_of_folds_of_an_era_each_is_that_of_grid_search(scoring):
     assert (ours.predict(X) == theirs.predict(X)).all()
 
 
+@pytest.mark.parametrize("method", [
+    "predict", "predict_proba", "predict_log_proba", "decision_function",
+])  # fmt: skip
+def test_predictions_leave_out_the_column_that_the_fit_named(method):
+    frame = pd.DataFrame(X, columns=[*"abc"])
+    by_week, model = frame.assign(week=eras), LogisticRegression()
+    search = EraSearchCV(model, {"C": [0.1]}).fit(by_week, y > 0, eras="week")
+    expected = getattr(search.best_estimator_, method)(frame)
+    assert_array_equal(getattr(search, method)(by_week), expected)
+
+
 def test_an_era_of_several_folds_has_the_mean_of_its_scores():
     folds = list(KFold(3).split(X))
     search = EraSearchCV(Ridge(), ALPHAS, cv=folds).fit(X, y, eras=eras)
@@ -266,6 +277,8 @@ def test_refit_may_be_a_function_or_none():
     assert search.best_params_ == {"alpha": 1.0}
     assert not hasattr(search, "predict")
     assert not hasattr(search, "best_estimator_")
+    with pytest.raises(AttributeError, match="score is available only after refitt"):
+        search.score(X, y, eras=eras)
     # Another fit is forgotten.
     search.set_params(refit=True).fit(pd.DataFrame(X, columns=[*"abc"]), y, eras=eras)
     search.fit(X, y, eras=eras)
@@ -305,16 +318,13 @@ def test_classes_may_lack_in_a_fold():
 def test_eras_without_weight_are_not_tested(params, tested, scoring):
     model, weights = LogisticRegression(), 1.0 * ~np.isin(eras, [2, 3, 10, 11])
     search = EraSearchCV(model, {"C": [0.1]}, scoring=scoring, **params)
-    rows = X, (y > 0).astype(int)
+    given = {"eras": eras, "sample_weight": weights}
     if isinstance(params.get("cv"), EraWalk):  # the last fold tests none
-        with pytest.raises(
-            ValueError, match="cv: sample_weight is 0 in all rows that a fold"
-        ):
-            clone(search).set_params(error_score="raise").fit(
-                *rows, eras=eras, sample_weight=weights
-            )
+        search.set_params(error_score="raise")
+        with pytest.raises(ValueError, match="cv: sample_weight is 0 in all rows that"):
+            search.fit(X, y > 0, **given)
         return
-    search.fit(*rows, eras=eras, sample_weight=weights)
+    search.fit(X, y > 0, **given)
     assert search.era_labels_.tolist() == [*tested]
     assert np.isfinite(search.era_scores_).all()
 
@@ -397,6 +407,7 @@ def test_a_candidate_that_cannot_be_fitted_is_none():
     ({"param_grid": {"alfa": [1.0]}}, {}, "Invalid parameter 'alfa'"),
     ({}, {"eras": np.zeros(239)}, "eras has 239 labels, but X has 240 rows"),
     ({}, {"y": np.zeros(3)}, "y has 3 rows, but X has 240"),
+    ({"param_grid": [], "rule": "best", "verbose": 1}, {}, "No fits were performed"),
     ({"cv": 1}, {}, "'cv' parameter"),
     ({"gap": -1}, {}, "'gap' parameter"),
     ({"era_order": "time"}, {}, "'era_order' parameter"),
@@ -621,12 +632,13 @@ def test_probabilities_are_scored_in_eras_that_lack_classes(scoring, score, labe
      "average_precision", "precision", "jaccard"], ids=str,
 )  # fmt: skip
 def test_eras_without_a_score_are_named(scoring):
-    refit = isinstance(scoring, str)
-    search = EraSearchCV(
-        LogisticRegression(), {"C": [0.1]}, scoring=scoring, refit=refit
-    )
-    with pytest.warns(UndefinedMetricWarning, match=r"in 3 era\(s\) \(6, 8, 10\)"):
+    """Once, also if candidates are fitted one by one, to print lines of progress."""
+    given = {"scoring": scoring, "refit": isinstance(scoring, str), "verbose": 1}
+    search = EraSearchCV(LogisticRegression(), {"C": [0.1]}, **given)
+    told = r"in 3 era\(s\) \(6, 8, 10\)"
+    with pytest.warns(UndefinedMetricWarning, match=told) as caught:
         search.fit(X, make_classes([0, 1]), eras=eras)
+    assert sum("in 3 era" in str(x.message) for x in caught) == 1
     table = search.era_scores_
     table = table["roc_auc"] if isinstance(table, dict) else table
     assert np.isnan(table).tolist() == 2 * [3 * [True, False]]
