@@ -33,14 +33,19 @@ def axes_or_new(ax: Axes | None, n_rows: int = 0) -> Any:
     return pyplot.subplots(layout="constrained", figsize=size)[1]
 
 
+def _font(size: str) -> Any:
+    """Return the font of text of a size that has this name in matplotlib's settings."""
+    settings = import_optional("matplotlib", extra="plot").rcParams
+    fonts = import_optional("matplotlib.font_manager", extra="plot")
+    return fonts.FontProperties(size=settings[size])
+
+
 def label_eras(ax: Any, texts: Sequence[str]) -> None:
     """Label the ticks 0, 1, ... of a horizontal axis by eras. If not all labels fit,
     turn them upright and make them smaller, and show only as many labels as fit.
     """
-    properties = import_optional("matplotlib.font_manager", extra="plot").FontProperties
     text_path = import_optional("matplotlib.textpath", extra="plot").TextPath
-    tick_size = import_optional("matplotlib", extra="plot").rcParams["xtick.labelsize"]
-    font = properties(size=tick_size)
+    font = _font("xtick.labelsize")
     size = font.get_size_in_points()
     # All in points. The widest label is among the longest; a space separates labels.
     width = 72 * ax.get_position().width * ax.figure.get_size_inches()[0]
@@ -65,9 +70,7 @@ def label_rows(ax: Any, texts: Sequence[str]) -> None:
     width, and make them as large as fits. If not even the smallest size fits, label
     only some of the rows.
     """
-    rc = import_optional("matplotlib", extra="plot").rcParams
-    properties = import_optional("matplotlib.font_manager", extra="plot").FontProperties
-    size = properties(size=rc["ytick.labelsize"]).get_size_in_points()
+    size = _font("ytick.labelsize").get_size_in_points()
     width, height = 72 * ax.figure.get_size_inches()
     height *= ax.get_position().height
     while True:  # a letter is about 0.6 of its size wide, and a line 1.3 high

@@ -177,7 +177,7 @@ class ClusterFit:
         self.parts = [
             self._submit(_survey.encode_part, part, self.encoding, int(start), rows)
             for part, start, rows in zip(
-                self.parts, self.survey.starts, held_out, strict=False
+                self.parts, self.survey.starts[:-1], held_out, strict=True
             )
         ]
 

@@ -106,9 +106,7 @@ def blocks_of(name: str, collection: Any) -> list[Any]:
     )
 
 
-def load_part(
-    X: Any, y: Any, sample_weight: Any, eras: Any, has_classes: bool
-) -> Part:
+def load_part(X: Any, y: Any, sample_weight: Any, eras: Any, has_classes: bool) -> Part:
     """Return a part, with its rows checked, and with the warnings about them."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
@@ -168,8 +166,9 @@ def summarize(part: Part, has_classes: bool) -> PartSummary:
         for each in (None, part.sample_weight)
     )
     head = part.X.iloc[:1] if hasattr(part.X, "iloc") else part.X[:1]
+    kinds = {name: _kind(dtype) for name, dtype in pd.DataFrame(head).dtypes.items()}
     return PartSummary(
-        n_rows, _kinds(part.X), head, labels, values, counts, weights, part.warnings
+        n_rows, kinds, head, labels, values, counts, weights, part.warnings
     )
 
 
@@ -209,13 +208,6 @@ def frame_of_categories(
     frame = pd.concat(columns, axis=1).set_axis(frame.columns, axis=1)
     rows_taken = frame if hasattr(head, "iloc") else frame.to_numpy()
     return rows_taken, np.stack(padded, axis=1)
-
-
-def _kinds(X: Any) -> dict[Any, str]:
-    """Return the kind of each column of X (numbers, text, ...), by name or number."""
-    if not hasattr(X, "dtypes"):
-        return dict.fromkeys(range(X.shape[1]), _kind(X.dtype))
-    return {name: _kind(dtype) for name, dtype in zip(X.columns, X.dtypes, strict=True)}
 
 
 def _kind(dtype: object) -> str:

@@ -325,7 +325,7 @@ def test_bytes_are_text_in_any_encoding(letter):
     eras = np.array([letter + b"9", letter + b"10"])[CODES % 2]
     with pytest.warns(UserWarning, match=r"^era_effects=.* which are text: '.*10' com"):
         booster(era_effects="intercept").fit(X, Y, eras=eras)
-    with pytest.raises(ValueError, match="^Labels are text such as '.*10', and"):
+    with pytest.raises(ValueError, match=r"^Labels are text such as '.*10', and"):
         EraSearchCV(LinearRegression(), {}, cv=2).fit(X, Y, eras=eras)
 
 
