@@ -329,6 +329,11 @@ def test_bytes_are_text_in_any_encoding(letter):
         EraSearchCV(LinearRegression(), {}, cv=2).fit(X, Y, eras=eras)
 
 
+@pytest.mark.filterwarnings("ignore::PendingDeprecationWarning")
+def test_a_matrix_has_a_column_of_labels():
+    assert read_eras(np.asmatrix(CODES).T, X).codes.tolist() == CODES.tolist()
+
+
 BY_CALENDAR = [splits, predictions, forecasts, averages, intervals, command_line]
 
 
