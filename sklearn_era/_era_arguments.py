@@ -139,7 +139,7 @@ def _places_in(parameter: str, value: Any, n_columns: int) -> list[int]:
     if parameter == "transformers":  # of a ColumnTransformer
         return [x for *_, one in value for x in _places_chosen(one, n_columns)]
     if parameter == "interaction_cst":
-        given: Any = chain(*value)
+        given: Any = chain(*(x for x in value if isinstance(x, Iterable)))
     elif hasattr(value, "keys"):
         given = value.keys()
     elif parameter in _PER_COLUMN or np.asarray(value).dtype == bool:

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, clone
 
 from ._era_calendar import are_dates
-from ._era_labels import Labels, as_objects, categories_of, kind_of
+from ._era_labels import Labels, as_objects, categories_of, decoded, kind_of
 from ._eras import EncodedEras, are_ordered, check_order, read_eras
 from ._label_columns import EraColumns, label_columns
 from ._typing import EraOrder, Eras, Table
@@ -150,7 +150,7 @@ def likeness_to_time(labels: Labels) -> int:
     if categories_of(labels) is not None or kinds <= {"number", "duration"}:
         return 2
     if kinds == {"text"}:
-        texts = [x.decode() if isinstance(x, bytes) else x for x in values]
+        texts = [*map(decoded, values)]
         return 3 if are_dates(texts) else int(all(x.isdigit() for x in texts))
     return 3 if all(kind.startswith("date") for kind in kinds) else 0
 

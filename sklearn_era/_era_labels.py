@@ -141,7 +141,12 @@ def key_of(label: object) -> Any:
         return seconds * 10**9 + rest
     if isinstance(label, np.generic):  # Decimals do not compare with NumPy's integers
         label = label.item()
-    return label.decode() if isinstance(label, bytes) else label
+    return decoded(label)
+
+
+def decoded(label: Any) -> Any:
+    """Return bytes as text, whatever their encoding, and other labels unchanged."""
+    return label.decode(errors="surrogateescape") if isinstance(label, bytes) else label
 
 
 def as_objects(labels: Labels) -> list[Any]:

@@ -16,6 +16,7 @@ from ._era_calendar import ISO_DATE, hold_dates
 from ._era_labels import (
     as_objects,
     categories_of,
+    decoded,
     find,
     in_order_of,
     joined_categories,
@@ -266,7 +267,7 @@ def are_ordered(
         return is_ordered
     if categories_of(eras.labels) is not None:
         return True
-    values = [x.decode() if isinstance(x, bytes) else x for x in eras.labels.tolist()]
+    values = [*map(decoded, eras.labels.tolist())]
     texts = [str(x) for x in values if kind_of(x) in ("text", "tuple", "UUID")]
     if not texts:
         return "bool" not in map(kind_of, values)
@@ -308,7 +309,7 @@ def check_order(
 
 def warn_of_text_order(labels: NDArray[Any], what: str) -> None:
     """Warn if text does not sort like the numbers in it, but `what` needs an order."""
-    texts = [label for label in labels.tolist() if isinstance(label, str)]
+    texts = [x for x in map(decoded, labels.tolist()) if isinstance(x, str)]
     shapes = {re.sub(r"\d+", "0", text) for text in texts}
     if len(texts) < labels.size or len(shapes) > 1 or categories_of(labels) is not None:
         return

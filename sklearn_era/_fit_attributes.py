@@ -17,7 +17,6 @@ FIT_ONLY_ATTRIBUTES = ("_fit_state", "_in_fit", "_raw_predict", "_follower")
 RUNNING_CALLBACKS = (
     "_callback_fit_ctx", "_parent_callback_ctx", "_skl_callbacks_to_teardown",
 )  # fmt: skip
-_RUNNING = frozenset((*FIT_ONLY_ATTRIBUTES, *RUNNING_CALLBACKS))
 # The column of eras of an earlier fit, until a booster's fit begins.
 NAME_BEFORE = "_era_column_before"
 # Lists during a fit, arrays after it.
@@ -35,7 +34,7 @@ def drop_attributes(estimator: BaseEstimator, names: Iterable[str]) -> None:
 def copy_attributes(estimator: BaseEstimator) -> dict[str, Any]:
     """Return the attributes of an estimator, except those of a running fit."""
     attributes = vars(estimator).copy()  # faster than to choose: once an iteration
-    for name in _RUNNING:
+    for name in (*FIT_ONLY_ATTRIBUTES, *RUNNING_CALLBACKS):
         attributes.pop(name, None)
     return attributes
 

@@ -73,7 +73,10 @@ def label_columns(eras: Eras, name: str = "eras") -> list[LabelColumn]:
 def _as_table(eras: Any) -> Labels | None:
     """Return 2-d labels as an array, perhaps a masked one; None for other labels."""
     if hasattr(eras, "dtype"):
-        return np.asanyarray(eras) if np.ndim(eras) == 2 else None
+        if np.ndim(eras) != 2:
+            return None
+        # A column of NumPy's matrix would be a matrix again.
+        return eras if np.ma.isMaskedArray(eras) else np.asarray(eras)
     try:
         table = np.asarray(eras)
     except ValueError:  # rows differ in length

@@ -33,28 +33,37 @@ def axes_or_new(ax: Axes | None, n_rows: int = 0) -> Any:
     return pyplot.subplots(layout="constrained", figsize=size)[1]
 
 
+def text_width(text: str, **font: Any) -> float:
+    """Return the width of a line of text in points. A $ in it is no formula."""
+    text_path = import_optional("matplotlib.textpath", extra="plot").TextPath
+    return text_path((0, 0), text.replace("$", r"\$"), **font).get_extents().width
+
+
+def _font(size: str) -> Any:
+    """Return the font of text of a size that has this name in matplotlib's settings."""
+    settings = import_optional("matplotlib", extra="plot").rcParams
+    fonts = import_optional("matplotlib.font_manager", extra="plot")
+    return fonts.FontProperties(size=settings[size])
+
+
 def label_eras(ax: Any, texts: Sequence[str]) -> None:
     """Label the ticks 0, 1, ... of a horizontal axis by eras. If not all labels fit,
     turn them upright and make them smaller, and show only as many labels as fit.
     """
-    properties = import_optional("matplotlib.font_manager", extra="plot").FontProperties
-    text_path = import_optional("matplotlib.textpath", extra="plot").TextPath
-    tick_size = import_optional("matplotlib", extra="plot").rcParams["xtick.labelsize"]
-    font = properties(size=tick_size)
+    font = _font("xtick.labelsize")
     size = font.get_size_in_points()
     # All in points. The widest label is among the longest; a space separates labels.
     width = 72 * ax.get_position().width * ax.figure.get_size_inches()[0]
     longest = sorted({x for x in texts if x.strip()}, key=len)[-_MOST_LABELS:]
-    widths = [text_path((0, 0), x, prop=font).get_extents().width for x in longest]
-    widest = max(widths, default=0.0)
+    widest = max((text_width(x, prop=font) for x in longest), default=0.0)
     room = int(width / (widest + 1.5 * size))
-    style: dict[str, Any] = {}
+    style: dict[str, Any] = {"parse_math": False}
     is_few = len(texts) <= _MOST_NAMES
     if room < (len(texts) if is_few else _FEWEST_LABELS):
         if is_few:  # a line is about 1.2 of its size high
             size = min(size, max(_SMALLEST_SIZE, width / (1.2 * len(texts))))
         room = int(width / (1.2 * size) + 1e-9)
-        style = {"rotation": 90, "fontsize": size}
+        style |= {"rotation": 90, "fontsize": size}
     step = -(-len(texts) // max(1, room if is_few else min(room, _MOST_LABELS)))
     ax.set_xticks(range(len(texts))[::step], texts[::step], **style)
     ax.set_xlabel("era")
@@ -65,9 +74,7 @@ def label_rows(ax: Any, texts: Sequence[str]) -> None:
     width, and make them as large as fits. If not even the smallest size fits, label
     only some of the rows.
     """
-    rc = import_optional("matplotlib", extra="plot").rcParams
-    properties = import_optional("matplotlib.font_manager", extra="plot").FontProperties
-    size = properties(size=rc["ytick.labelsize"]).get_size_in_points()
+    size = _font("ytick.labelsize").get_size_in_points()
     width, height = 72 * ax.figure.get_size_inches()
     height *= ax.get_position().height
     while True:  # a letter is about 0.6 of its size wide, and a line 1.3 high
@@ -78,7 +85,8 @@ def label_rows(ax: Any, texts: Sequence[str]) -> None:
         size -= 1
     step = max(1, -int(-needed // height)) if size <= _SMALLEST_SIZE else 1
     shown = ["\n".join(x) for x in lines[::step]]
-    ax.set_yticks(range(len(texts))[::step], shown, fontsize=size)
+    style: dict[str, Any] = {"fontsize": size, "parse_math": False}
+    ax.set_yticks(range(len(texts))[::step], shown, **style)
     ax.set_ylim(len(texts) - 0.4, -0.6)
 
 
@@ -92,6 +100,8 @@ def legend_above(ax: Axes, low: float, high: float) -> None:
     for n_columns in (n_entries, 2, 1):
         legend = ax.legend(loc="upper center", ncols=n_columns, **_COMPACT)
         legend.set_in_layout(False)  # it is inside
+        for text in legend.get_texts():
+            text.set_parse_math(False)
         size = legend.get_window_extent()
         if size.width <= whole.width:
             break

@@ -90,10 +90,10 @@ class ClusterFit:
 
     def _load(self, X: Any, y: Any, sample_weight: Any, eras: Any) -> list[PartSummary]:
         """Load parts on workers; keep those with rows, and return their summaries."""
-        parts = _partitions.delay_parts(X, y, sample_weight, eras)
+        has_classes = is_classifier(self.estimator)
+        parts = _partitions.delay_parts(X, y, sample_weight, eras, has_classes)
         self.parts = self.client.compute(parts)
         self._futures.update(self.parts)
-        has_classes = is_classifier(self.estimator)
         summaries = self._ask_parts(
             _partitions.summarize, _blame_partition, has_classes=has_classes
         )
@@ -177,7 +177,7 @@ class ClusterFit:
         self.parts = [
             self._submit(_survey.encode_part, part, self.encoding, int(start), rows)
             for part, start, rows in zip(
-                self.parts, self.survey.starts, held_out, strict=False
+                self.parts, self.survey.starts[:-1], held_out, strict=True
             )
         ]
 

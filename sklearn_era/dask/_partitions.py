@@ -17,9 +17,10 @@ from sklearn.utils import column_or_1d
 from sklearn.utils.validation import check_consistent_length
 
 from .._era_arguments import warn_of_row_order
-from .._era_labels import missing_rows
 from .._eras import check_eras, encode_eras
 from .._scikit_learn import check_sample_weight
+from .._tables.checks import check_table
+from .._tables.target import check_values
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.intp]
@@ -57,12 +58,14 @@ class PartSummary:
         return kinds | {"y": _kind_of(self.y_values), "eras": _kind_of(self.era_labels)}
 
 
-def delay_parts(X: Any, y: Any, sample_weight: Any, eras: Any) -> list[Any]:
+def delay_parts(
+    X: Any, y: Any, sample_weight: Any, eras: Any, has_classes: bool
+) -> list[Any]:
     """Return the delayed parts of a fit: a `Part` for each partition of X."""
     blocks, load = [blocks_of("X", X)], delayed(load_part, pure=False)
     beside = {"y": y, "sample_weight": sample_weight, "eras": eras}
     blocks += [blocks_beside(X, *each) for each in beside.items()]
-    return [load(*part) for part in zip(*blocks, strict=True)]
+    return [load(*part, has_classes) for part in zip(*blocks, strict=True)]
 
 
 def blocks_beside(X: Any, name: str, collection: Any) -> list[Any]:
@@ -103,30 +106,32 @@ def blocks_of(name: str, collection: Any) -> list[Any]:
     )
 
 
-def load_part(X: Any, y: Any, sample_weight: Any, eras: Any) -> Part:
+def load_part(X: Any, y: Any, sample_weight: Any, eras: Any, has_classes: bool) -> Part:
     """Return a part, with its rows checked, and with the warnings about them."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         warn_of_row_order(eras, X)
-        part = _check_part(X, y, sample_weight, eras)
+        part = _check_part(X, y, sample_weight, eras, has_classes)
     part.warnings = [(str(each.message), each.category) for each in caught]
     # Arrow keeps its buffers for Parquet: as much memory as the rows.
     pyarrow.default_memory_pool().release_unused()
     return part
 
 
-def _check_part(X: Any, y: Any, sample_weight: Any, eras: Any) -> Part:
+def _check_part(
+    X: Any, y: Any, sample_weight: Any, eras: Any, has_classes: bool
+) -> Part:
     if issparse(X):
         raise TypeError("X is sparse; pass dense rows.")
+    check_table(X)
+    check_values(y, are_numbers=not has_classes)
     if not hasattr(X, "iloc"):
         X = np.asarray(X)
         if X.ndim != 2:
             raise ValueError(f"X has the shape {X.shape}, and has to be a matrix.")
     y = column_or_1d(y, warn=True)
     check_consistent_length(X, y)
-    n_missing = missing_rows(y).size
-    if y.dtype.kind == "f":
-        n_missing = int(np.count_nonzero(~np.isfinite(y)))
+    n_missing = np.count_nonzero(~np.isfinite(y)) if y.dtype.kind == "f" else 0
     if n_missing:
         raise ValueError(
             f"y has missing or infinite values in {n_missing} rows; drop these rows."
@@ -161,8 +166,9 @@ def summarize(part: Part, has_classes: bool) -> PartSummary:
         for each in (None, part.sample_weight)
     )
     head = part.X.iloc[:1] if hasattr(part.X, "iloc") else part.X[:1]
+    kinds = {name: _kind(dtype) for name, dtype in pd.DataFrame(head).dtypes.items()}
     return PartSummary(
-        n_rows, _kinds(part.X), head, labels, values, counts, weights, part.warnings
+        n_rows, kinds, head, labels, values, counts, weights, part.warnings
     )
 
 
@@ -202,13 +208,6 @@ def frame_of_categories(
     frame = pd.concat(columns, axis=1).set_axis(frame.columns, axis=1)
     rows_taken = frame if hasattr(head, "iloc") else frame.to_numpy()
     return rows_taken, np.stack(padded, axis=1)
-
-
-def _kinds(X: Any) -> dict[Any, str]:
-    """Return the kind of each column of X (numbers, text, ...), by name or number."""
-    if not hasattr(X, "dtypes"):
-        return dict.fromkeys(range(X.shape[1]), _kind(X.dtype))
-    return {name: _kind(dtype) for name, dtype in zip(X.columns, X.dtypes, strict=True)}
 
 
 def _kind(dtype: object) -> str:

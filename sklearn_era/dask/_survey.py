@@ -44,8 +44,7 @@ class Survey:
         tables = []
         for summary in summaries:
             table = np.zeros((2, summary.era_labels.size, n_classes))
-            at = 0 if classes is None else np.searchsorted(classes, summary.y_values)
-            at = np.atleast_1d(at)
+            at = [0] if classes is None else np.searchsorted(classes, summary.y_values)
             table[:, :, at] = summary.counts, summary.weights
             tables.append(table)
         counts, weights = np.concatenate(tables, axis=1)

@@ -203,8 +203,7 @@ class Lockstep:
         if self._reports:
             now = vars(self._estimator)
             changed = {name: now[name] for name in _CHANGING if name in now}
-            lists = {name: now[name] for name in LISTS if name in now}
-            ends = {name: (len(x), x[-1:]) for name, x in lists.items()}
+            ends = {x: (len(now[x]), now[x][-1:]) for x in LISTS if x in now}
             self._report("end_iteration", changed, ends)
         if self._asks:
             is_last = self._answer()

@@ -34,7 +34,7 @@ class _HeatMap:
         extend = "both" if self.image_.norm.vmin < 0 else "max"
         ax.figure.colorbar(self.image_, ax=ax, label=label, extend=extend)
         names = np.asarray(found["feature_names"])[order]
-        ax.set_yticks(range(len(names)), [str(name) for name in names])
+        ax.set_yticks(range(len(names)), [*map(str, names)], parse_math=False)
         label_eras(ax, label_texts(np.asarray(found["era_labels"])))
         self.ax_, self.figure_ = ax, ax.figure
         return order

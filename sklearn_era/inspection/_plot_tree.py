@@ -12,7 +12,7 @@ from .._era_columns import take_era_column
 from .._era_labels import label_texts
 from .._eras import read_eras
 from .._optional import import_optional
-from .._plotting import BLUE, ORANGE, axes_or_new
+from .._plotting import BLUE, ORANGE, axes_or_new, text_width
 from .._typing import Eras, Estimator, Table
 from ._tree_text import Node, describe_tree
 
@@ -72,8 +72,7 @@ def plot_tree(
     n_columns = _place(nodes, 0, places, 0)
     texts = {i: _text(nodes[i]) for i in places}
     lines = "\n".join(texts.values()).split("\n")
-    text_path = import_optional("matplotlib.textpath", extra="plot").TextPath
-    widest = text_path((0, 0), max(lines, key=len), size=_SIZE).get_extents().width
+    widest = text_width(max(lines, key=len), size=_SIZE)
     ends = [nodes[i].depth + (_BOTTOM if nodes[i].children else _TEXT) for i in places]
     height = max(ends) + 0.05
     is_new, ax = ax is None, axes_or_new(ax)

@@ -505,11 +505,26 @@ def test_columns_without_a_value(client):
     assert np.isfinite(predicted).all()
 
 
+@pytest.mark.parametrize(("given", "has_classes", "message"), [
+    ({"y": MONTHS[:6].to_numpy()}, False, "y is not numeric: it holds dates"),
+    ({"y": [None, *"abbab"]}, True, r"y has 1 missing value\(s\), the first at row 0"),
+    ({"y": np.ma.masked_equal(np.arange(6.0), 3)}, False, "y is masked"),
+    ({"y": np.full(6, np.inf)}, False, "y has missing or infinite values in 6 rows"),
+    ({"X": np.ma.masked_equal(np.eye(6), 1)}, False, "X is masked"),
+    ({"X": pd.Series(np.arange(6))}, False, "X is a series, and a table is needed"),
+])  # fmt: skip
+def test_rows_are_checked_as_by_a_local_fit(given, has_classes, message):
+    X, y, _ = make_rows(6)
+    rows = {"X": X, "y": y, "sample_weight": None, "eras": None} | given
+    with pytest.raises(ValueError, match=f"^{message}"):
+        load_part(**rows, has_classes=has_classes)
+
+
 def test_rows_to_train_on_are_counted_by_part():
     X, y, _ = make_rows(6)
     labels = [["a", "a", "b"], ["b", "c", "c"]]
     rows = zip(np.split(X, 2), np.split(y, 2), map(np.array, labels), strict=True)
-    parts = [load_part(X, y, None, eras) for X, y, eras in rows]
+    parts = [load_part(X, y, None, eras, False) for X, y, eras in rows]
     survey = Survey.of([summarize(part, False) for part in parts], True, None)
     everything = Encoding(survey.eras.labels, None, None, None)
     held_out = replace(everything, held_out=survey.eras.labels == "b")
@@ -523,7 +538,7 @@ def test_parts_agree_in_the_order_of_categories():
     parts = []
     for order in ("ac", "ab", "abc", "ca"):
         eras = pd.Categorical([*order[:2]], [*order], ordered=True)
-        parts.append(summarize(load_part(X[:2], y[:2], None, eras), False))
+        parts.append(summarize(load_part(X[:2], y[:2], None, eras, False), False))
     for some in (parts[:3], parts[2::-1]):
         assert Survey.of(some, True, None).eras.labels.tolist() == [*"abc"]
     with pytest.raises(ValueError, match="'a' before 'c' before 'a'"):

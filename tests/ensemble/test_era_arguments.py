@@ -309,6 +309,12 @@ def test_text_of_a_label_a_row_is_no_name():
         assert model.era_labels_.tolist() == sorted(eras)
 
 
+def test_interactions_of_no_groups_are_left_to_the_fit():
+    frame = pd.DataFrame({"week": np.arange(60) // 10, "a": np.arange(60)})
+    with pytest.raises(ValueError, match="Interaction constraints must be a sequence"):
+        Regressor(interaction_cst=[0, 1]).fit(frame, frame["a"], eras="week")
+
+
 @pytest.mark.parametrize(("name", "by_place", "by_name"), [
     ("categorical_features", [1], ["shop"]),
     ("categorical_features", np.array([False, True, False]), ["shop"]),

@@ -217,6 +217,14 @@ def test_up_to_forty_eras_all_have_names(n_eras, n_letters, kind):
         assert left.x1 < right.x0 + 1
 
 
+@pytest.mark.parametrize("kind", ["bar", "line", "forest"])
+def test_a_dollar_in_a_name_is_no_formula(kind):
+    display = EraScoreDisplay(scores=[1.0, 2.0], era_labels=[r"a $\x$", r"b $\y$"])
+    display.plot(kind=kind).figure_.canvas.draw()
+    for label in display.ax_.get_xticklabels() + display.ax_.get_yticklabels():
+        assert not (label.get_parse_math() and "$" in label.get_text())
+
+
 def test_a_new_forest_plot_is_as_high_as_its_rows(pyplot, ax):
     names = [f"hospital {i}" for i in range(40)]
     display = EraScoreDisplay(scores=np.arange(40), era_labels=names)

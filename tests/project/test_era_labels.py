@@ -320,6 +320,20 @@ def test_joined_numbers_keep_their_digits(known, new, folder):
     assert loaded._era_labels.tolist() == sorted(labels.tolist())
 
 
+@pytest.mark.parametrize("letter", [b"m", b"\xff"], ids=["UTF-8", "none"])
+def test_bytes_are_text_in_any_encoding(letter):
+    eras = np.array([letter + b"9", letter + b"10"])[CODES % 2]
+    with pytest.warns(UserWarning, match=r"^era_effects=.* which are text: '.*10' com"):
+        booster(era_effects="intercept").fit(X, Y, eras=eras)
+    with pytest.raises(ValueError, match=r"^Labels are text such as '.*10', and"):
+        EraSearchCV(LinearRegression(), {}, cv=2).fit(X, Y, eras=eras)
+
+
+@pytest.mark.filterwarnings("ignore::PendingDeprecationWarning")
+def test_a_matrix_has_a_column_of_labels():
+    assert read_eras(np.asmatrix(CODES).T, X).codes.tolist() == CODES.tolist()
+
+
 BY_CALENDAR = [splits, predictions, forecasts, averages, intervals, command_line]
 
 

@@ -157,7 +157,7 @@ def test_outcomes_are_those_of_stock(selection, tmp_path):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("part", ["grower", "fit"])
+@pytest.mark.parametrize("part", SABOTAGES)
 def test_sabotage_is_noticed(part, tmp_path):
     test = f"{HIST}.tests.test_gradient_boosting::{SABOTAGES[part]}"
     run = run_upstream(tmp_path, test, ERA_UPSTREAM_SABOTAGE=part)

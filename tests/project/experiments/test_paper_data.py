@@ -15,9 +15,9 @@ GENERATORS = [
     paper.make_shifted_sine_wave, paper.make_shortcut_classification]  # fmt: skip
 
 
-def rows_of_era(data, era):
-    """Features and target of one era, from whatever part has it."""
-    for part in ("train", "test"):
+def rows_of_era(data, era, parts=("train", "test")):
+    """Features and target of one era, from whichever of the parts has it."""
+    for part in parts:
         rows = data[f"eras_{part}"] == era
         if rows.any():
             return data[f"X_{part}"][rows], data[f"y_{part}"][rows]
@@ -134,8 +134,7 @@ def test_moments_of_the_small_invariant_margin():
     for part, eras in (("train", (0, 1)), ("test", (0, 1)), ("ood", (2, 3, 4))):
         assert tuple(np.unique(data[f"eras_{part}"])) == eras
         for era in eras:
-            rows = data[f"eras_{part}"] == era
-            X, y = data[f"X_{part}"][rows], data[f"y_{part}"][rows]
+            X, y = rows_of_era(data, era, [part])
             assert y.size == 5000
             assert y.mean() == pytest.approx(0.5, abs=0.03)
             center = np.array([0.1, 0.1, *data.means[era]])
@@ -243,8 +242,7 @@ def test_an_intervention_turns_the_features_behind_the_mediator_round():
     covariance[5:, 5:] = 0.5**2 + 0.5**2 * np.eye(5)
     for part in ("train", "test"):
         for era, turned in ((0, 1), (1, -1)):
-            rows = data[f"eras_{part}"] == era
-            X, y = data[f"X_{part}"][rows], data[f"y_{part}"][rows]
+            X, y = rows_of_era(data, era, [part])
             means = np.array([0.75] * 5 + [2.0 * turned] * 5)
             noise = X - (2 * y - 1)[:, np.newaxis] * means
             assert noise.mean(axis=0) == pytest.approx(np.zeros(10), abs=0.08)
