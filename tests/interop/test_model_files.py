@@ -793,6 +793,12 @@ def test_names_are_text(name, regressor, tmp_path):
     assert getattr(metadata, name) == "x"
 
 
+@pytest.mark.parametrize(("horizon", "stored"), [(np.int64(2), 2), ("28D", "28D")])
+def test_a_horizon_is_a_number_or_text(horizon, stored, regressor, tmp_path):
+    _, metadata = round_trip(regressor, tmp_path, horizon=horizon)
+    assert metadata.horizon == stored
+
+
 def test_a_file_that_load_model_would_refuse_is_not_put_in_place(
     saved, regressor, monkeypatch
 ):
