@@ -9,7 +9,7 @@ from sklearn_era._era_labels import label_texts
 from sklearn_era._eras import check_order, encode_eras
 from sklearn_era._tables.columns import list_columns
 from sklearn_era._warnings import refuse_moved
-from sklearn_era.cli import _tables
+from sklearn_era.cli import _table_files
 from sklearn_era.cli._ui import (
     InputError,
     check_known,
@@ -24,7 +24,7 @@ _Names = Sequence[str] | None
 
 
 def read_training(
-    table: _tables.TableFile, target: str, era: str | None, groups: str | None,
+    table: _table_files.TableFile, target: str, era: str | None, groups: str | None,
     features: _Names, exclude: _Names, categorical: _Names, task: str,
 ) -> tuple[Any, Any, bool, Any]:  # fmt: skip
     """Read the columns that options name. Return the features, the target, whether the
@@ -47,16 +47,16 @@ def read_training(
         raise InputError(f"--categorical: '{name}' is {what} feature.")
     declared += [name for name in table.categories if name in names]
     frame = table.read([*names, *labels], declared)
-    _tables.refuse_missing(frame, labels)
+    _table_files.refuse_missing(frame, labels)
     others = [name for name in names if name not in declared]
-    if found := [name for name in others if _tables.has_categories(frame[name])]:
+    if found := [name for name in others if _table_files.has_categories(frame[name])]:
         declared += found
         echo(f"Categories, as they are text: {list_columns(found)}.", err=True)
     remedy = "declare it with --categorical, or leave it out with --exclude"
-    X = _tables.make_features(frame[names], declared, remedy, table.decimal)
-    y, is_classes = _tables.make_target(frame[target], task, table)
+    X = _table_files.make_features(frame[names], declared, remedy, table.decimal)
+    y, is_classes = _table_files.make_target(frame[target], task, table)
     used = [x for x in (era, groups) if x is not None]
-    return X, y, is_classes, _tables.make_eras(frame, used, table)
+    return X, y, is_classes, _table_files.make_eras(frame, used, table)
 
 
 def check_times(eras: Any, names: Sequence[Any], era_order: str, horizon: Any) -> int:

@@ -120,6 +120,7 @@ CRITERION = "--split-criterion: there is no criterion "
      "--scoring: 'r2' is of no use with --no-score."),
     (["--cv", "3", "--no-score"], "--cv: '3' is of no use with --no-score."),
     (["--cv", "3"], "--cv: '3' needs --era."),
+    (["--groups", "gain"], "--groups: 'gain' needs --era."),
     (params(scoring="roc_auc", early_stopping="true"),
      "Cannot fit: scoring: roc_auc_score is of classes, and HistGradientBoosting"),
     (["--zzzz"], "No such option"),

@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 from helpers.cli import N_ROWS, fail, invoke, params, read, run, write
 from helpers.grids import slow
 from sklearn_era.cli._categories import find_known, spell
-from sklearn_era.cli._tables import TableFile, make_features
+from sklearn_era.cli._table_files import TableFile, make_features
 from sklearn_era.ensemble import EraForestRegressor
 from sklearn_era.ensemble import HistGradientBoostingRegressor as Regressor
 from sklearn_era.model_files import load_model, read_metadata, save_model
@@ -58,6 +58,19 @@ def test_columns_with_odd_names(frame, path):
     assert "of '[red]y' to" in fit(path, *names)
     assert read_metadata("m.era").feature_names == ["a, b", "x.y[0]"]
     predict(path)
+
+
+@pytest.mark.parametrize("options", [
+    ["--features", " b", "--features", "a"], ["--features", " b, a"],
+    ["--features", " b,a"], ["--exclude", "y , b"],
+])  # fmt: skip
+def test_names_may_begin_with_a_space(frame, options):
+    """As behind a header's commas; where both names are columns, that without one."""
+    columns = frame[["a", "b", "y"]].set_axis(["a", " b", "y"], axis=1)
+    if "--exclude" in options:
+        columns = columns[[" b", "a", "y"]].assign(b=1.0)
+    fit(write(columns, "d.csv"), *options)
+    assert read_metadata("m.era").feature_names == [" b", "a"]
 
 
 def test_saved_index_is_a_column_if_named_and_none_if_not(frame):
