@@ -163,9 +163,8 @@ def test_task(frame, task, target, expected):
 
 
 @pytest.mark.parametrize(("text", "value"), [
-    ("3", 3), ("1e-3", 1e-3), ("-inf", -np.inf), ("true", True), ("NONE", None),
-    ("auto", "auto"), ('{"a": true}', {"a": True}), ("", ""), ("[1,", "[1,"),
-    ("{[]: 1}", "{[]: 1}"), ('"3"', "3"),
+    ("-inf", -np.inf), ("TRUE", True), ("NONE", None), ("auto", "auto"), ("", ""),
+    ("[1,", "[1,"), ("{[]: 1}", "{[]: 1}"),
 ])  # fmt: skip
 def test_value_of_a_parameter(text, value):
     parsed = parse_value(text)
@@ -181,7 +180,9 @@ VALUES = st.recursive(
 
 @given(VALUES)
 def test_values_are_read_as_json_and_as_python(value):
-    assert parse_value(json.dumps(value)) == value
+    parsed = parse_value(json.dumps(value))
+    assert parsed == value
+    assert type(parsed) is type(value)
     if not str(value).count("inf"):
         assert parse_value(repr(value)) == value
 
