@@ -176,11 +176,8 @@ def fit(
     # Quiet: the estimator's own lines would break the status.
     console = Console(stderr=True, quiet=verbose)
     start = time.perf_counter()
-    try:
-        with console.status("Fitting"):
-            model.fit(X, y, eras=eras)
-    except (TypeError, ValueError) as error:
-        raise InputError(f"Cannot fit: {_ui.one_sentence(error)}") from error
+    with _ui.refused("Cannot fit: "), console.status("Fitting"):
+        model.fit(X, y, eras=eras)
     seconds = time.perf_counter() - start
     if era is not None:  # for predictions in Python
         model._era_column = [era, groups] if groups else era
@@ -289,12 +286,10 @@ def predict(
         y, encoded = _table_files.read_truth(table, metadata, classes)
         scorers = _scores.find_scorers(scoring, y, bool(classes))
         lines = _scores.score_lines(estimator, X, y, encoded, scorers)
-    try:
+    with _ui.refused("Cannot predict: "):
         results = [estimator.predict(X)]
         if classes:
             results += [*estimator.predict_proba(X).T]
-    except (TypeError, ValueError) as error:
-        raise InputError(f"Cannot predict: {_ui.one_sentence(error)}") from error
     predictions = pd.DataFrame(dict(zip(headings, results, strict=True)))
     _table_files.write_table(pd.concat([*copied, predictions], axis=1), out)
     _ui.echo(f"Wrote {count(len(X), 'prediction')} to {out}.")

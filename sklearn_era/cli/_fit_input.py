@@ -16,6 +16,7 @@ from sklearn_era.cli._ui import (
     echo,
     one_sentence,
     parse_value,
+    refused,
 )
 from sklearn_era.ensemble._parameter_table import MOVED
 from sklearn_era.model_selection._times_and_groups import steps_of
@@ -79,11 +80,9 @@ def check_times(eras: Any, names: Sequence[Any], era_order: str, horizon: Any) -
             text += "times so that they sort, such as 2024-05-31 or 2024-W22."
         raise InputError(text) from error
     is_count = type(horizon) is int and horizon > 0
-    try:
-        given = horizon if is_count else str(horizon)  # as a text, refused by its value
+    with refused():  # a text is refused by its value
+        given = horizon if is_count else str(horizon)
         steps = steps_of(given, columns[0].labels, "--horizon")
-    except ValueError as error:
-        raise InputError(one_sentence(error)) from error
     if steps >= (n_eras := columns[0].labels.size):
         text = f"{horizon} is as long as the {n_eras} eras of '{names[0]}', or longer"
         raise InputError(f"--horizon: {text}.")
@@ -106,13 +105,11 @@ def make_estimator(name: str, is_classes: bool, pairs: Any, options: Any) -> Any
         if key in options:
             raise InputError(f"--param: '{key}' is given twice or has its own option.")
         options[key] = parse_value(text.strip())
-    try:
+    with refused("--param: "):
         refuse_moved(MOVED, options, "the estimators")
         for key in options:
             check_known(key.split("__")[0], estimator._get_param_names(), subject)
         estimator.set_params(**options)
-    except (TypeError, ValueError) as error:
-        raise InputError(f"--param: {error}") from error
     if name != "auto":
         return estimator
     # One fit at a time, which has the threads: n_jobs bounds their number.

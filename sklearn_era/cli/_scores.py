@@ -34,6 +34,7 @@ from sklearn_era.cli._ui import (
     check_packages,
     count,
     one_sentence,
+    refused,
 )
 from sklearn_era.metrics import EraScoreForecast
 from sklearn_era.model_selection import EraSplit
@@ -77,13 +78,9 @@ def find_scorers(name: str | None, y: NDArray[Any], is_classes: bool) -> dict[st
             f"--scoring: '{name}' is for classes, and the target has none."
         )
     constant = (DummyClassifier if is_classes else DummyRegressor)().fit(X, y)
-    try:
-        with warnings.catch_warnings(action="ignore"):
-            scorer(constant, X, y)
-    except ValueError as error:
-        raise InputError(
-            f"--scoring: '{name}' cannot score this target: {one_sentence(error)}"
-        ) from error
+    what = f"--scoring: '{name}' cannot score this target: "
+    with refused(what), warnings.catch_warnings(action="ignore"):
+        scorer(constant, X, y)
     return {_shown(name): scorer}
 
 

@@ -60,6 +60,15 @@ class InputError(ConfigError):
     """Raised for bad input, with a sentence that names the argument or column."""
 
 
+@contextmanager
+def refused(what: str = "") -> Iterator[None]:
+    """Raise InputError, with `what` before the message, if the block refuses values."""
+    try:
+        yield
+    except (TypeError, ValueError) as error:
+        raise InputError(f"{what}{one_sentence(error)}") from error
+
+
 def check_packages(extra: str, *packages: str) -> None:
     """Raise MissingPackageError if a package is missing, without importing any."""
     for package in packages:
