@@ -165,9 +165,8 @@ def fit(
     model = make_estimator(estimator, is_classes, param, options)
     question: dict[str, Any] = {"group": "known" if known_groups else "new"}
     question["horizon"] = 1 if horizon is None else _ui.parse_value(horizon)
-    if groups or horizon:
-        times = [era, groups], era_order, question["horizon"]
-        steps = check_times(eras, *times)
+    if groups or horizon is not None:
+        steps = check_times(eras, [era, groups], era_order, question["horizon"])
         if known_groups and getattr(model, "era_effects", 0) is None:
             model.set_params(era_effects=Intercepts("auto", horizon=steps))
     if estimator == "auto":
@@ -184,7 +183,7 @@ def fit(
     asked: dict[str, Any] = {"target": target, "era": era, "groups": groups}
     if groups:
         asked["group"] = question["group"]
-    if groups or horizon:
+    if groups or horizon is not None:
         asked["horizon"] = question["horizon"]
     with _ui.writable(out):
         save_model(model, out, **asked)

@@ -640,7 +640,7 @@ def test_times_and_groups_are_told_to_averages_and_intercepts(form, tmp_path):
     assert "--era: '01.01.2024' of column 'week' tells no order: write" in result.stderr
     length = " must be a number of eras or a duration above 0, such as '28D' or "
     length += "'4 weeks', in weeks, days, hours, minutes or seconds; got '"
-    no_lengths = ("0", "-2", "1.5", "True", "14X", "0D")
+    no_lengths = ("", "0", "-2", "1.5", "True", "14X", "0D")
     for extra, error in (
         (["--groups", "week"], "--groups: 'week' is the --era column."),
         (["--era-order", "unordered"], "--era-order: 'unordered' is for --era without"),
