@@ -297,6 +297,10 @@ def read_truth(table: TableFile, metadata: Any, classes: list[Any]) -> tuple[Any
         labels = table.read_labels(frame[target], "--scoring")
         texts = {x: spell(x) for x in labels.unique()}
         found = find_known(texts.values(), {spell(x): x for x in classes})
+        others = [x for x in texts if isinstance(x, str) and texts[x] not in found]
+        if others and not isinstance(classes[0], str):
+            text = f"holds '{others[0]}', and the model's classes are numbers or flags"
+            raise InputError(f"--scoring: column '{target}' {text}: correct it.")
         y = np.array([found.get(texts[x], x) for x in labels])
     else:
         remedy = "the model was fitted to numbers"

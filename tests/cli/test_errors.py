@@ -355,6 +355,16 @@ def test_a_score_that_predictions_cannot_have_is_a_warning(small, tmp_path):
     assert (tmp_path / "p.csv").exists()
 
 
+@pytest.mark.parametrize("classes", [[0, 1], [False, True]])
+def test_a_text_is_no_class_among_numbers_and_flags(small, classes):
+    write(small.assign(y=np.resize(classes, 60)), "d.csv")
+    run(*fit(), "--no-score", *params(max_iter=1))
+    write(small.assign(y=np.resize([*map(str, classes), "x"], 60)), "d.csv")
+    told = fail(*predict(model="new.era"), "--scoring", "accuracy")
+    text = "column 'y' holds 'x', and the model's classes are numbers or flags"
+    assert told == f"--scoring: {text}: correct it."
+
+
 @pytest.mark.parametrize("path", ["e.csv", "e.parquet"])
 def test_a_value_that_is_no_number(small, path):
     beta = small["beta"].astype(str).where(small.index != 7, "high")

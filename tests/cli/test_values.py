@@ -292,7 +292,7 @@ def test_ids_are_copied_as_they_are_spelled(frame, labels, path):
     # They are numbers and features, but for the dates.
     fit(path, *(["--exclude", "id"] if labels == ["2024-01-05"] else []))
     assert len(read_metadata("m.era").feature_names) == 1 + (labels != ["2024-01-05"])
-    predict(path, "--id", "id,a")
+    predict(path, "--id", "id", "--id", "a")
     copied = read("p.csv", dtype=str, keep_default_na=False)
     assert copied["id"].tolist() == np.resize(labels, N_ROWS).tolist()
     assert read("p.csv")["a"].equals(frame["a"])
