@@ -13,10 +13,19 @@ def is_data_frame(X: Table) -> bool:
     return hasattr(X, "columns") and hasattr(X, "dtypes")
 
 
+def is_arrow_table(X: Any) -> bool:
+    """Return whether X is a table or a batch of pyarrow."""
+    return hasattr(type(X), "column_names")  # not of X, as a column may have the name
+
+
+def has_named_columns(X: Table) -> bool:
+    """Return whether a table is a data frame or an Arrow table."""
+    return is_data_frame(X) or is_arrow_table(X)
+
+
 def names_of_columns(X: Any) -> Any:
     """Return the names of a frame's or Arrow table's columns, or () for any other X."""
-    is_arrow = hasattr(type(X), "column_names")  # which may also name a column
-    return X.column_names if is_arrow else getattr(X, "columns", ())
+    return X.column_names if is_arrow_table(X) else getattr(X, "columns", ())
 
 
 def check_collected(X: Any, name: str = "X", *, by_column: bool = False) -> None:
@@ -50,7 +59,7 @@ def check_table(X: Any, name: str = "X", *, by_column: bool = False) -> None:
     check_mask(X, name)
     if hasattr(type(X), "toarray"):  # a sparse matrix, perhaps also a dict
         return
-    if is_data_frame(X) or hasattr(type(X), "column_names"):
+    if has_named_columns(X):
         _check_names(X, name)
     if isinstance(X, Mapping):
         is_row = not any(map(np.ndim, X.values()))

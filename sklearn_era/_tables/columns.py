@@ -13,7 +13,7 @@ from sklearn.utils._missing import is_pandas_na
 from sklearn.utils.validation import _check_feature_names_in, validate_data
 
 from .._typing import ColumnChoice, Table
-from .checks import check_table, is_data_frame
+from .checks import check_table, has_named_columns, is_arrow_table, is_data_frame
 
 # Stands for infinity: bins need finite edges.
 INFINITE = 1e300
@@ -53,7 +53,7 @@ def read_columns(
             f"{name}.toarray()."
         )
     check_table(X, name)
-    is_frame = is_data_frame(X) or hasattr(type(X), "column_names")
+    is_frame = has_named_columns(X)
     table: Any = as_frame(X) if is_frame else _as_array(X, name)
     n_samples, n_features = table.shape
     if n_samples == 0 or n_features == 0:
@@ -65,21 +65,21 @@ def read_columns(
         numbered = [f"x{j}" for j in range(n_features)]
         names = list(table.columns) if is_frame else numbered
     given = categorical_features
-    is_categorical = np.zeros(n_features, dtype=bool)
+    mask = [False] * n_features
     if isinstance(given, str) and given == "from_dtype":
         if is_frame:
-            is_categorical = np.array([holds_text(dtype) for dtype in table.dtypes])
+            mask = [*map(holds_text, table.dtypes)]
     elif given is not None:
         options = {"name": "categorical_features", "also": "'from_dtype', None, or "}
-        is_categorical = choose_columns(given, names, is_frame, **options)
+        mask = choose_columns(given, names, is_frame, **options).tolist()
     columns = []
-    for j, column_name in enumerate(names):
+    for j, (column_name, is_categorical) in enumerate(zip(names, mask, strict=True)):
         values = _safe_indexing(table, j, axis=1)
-        if is_categorical[j]:
+        if is_categorical:
             values = as_categories(values, column_name, name)
         else:
             values = as_numbers(values, column_name, name, remedy)
-        columns.append(Column(column_name, values, bool(is_categorical[j])))
+        columns.append(Column(column_name, values, is_categorical))
     return columns
 
 
@@ -121,9 +121,9 @@ def as_frame(X: Any) -> Any:
             return X
         # Of text and numbers, None and NaN among them, NumPy would make text.
         return np.asarray(X, dtype=object) if array.dtype.kind in "US" else array
-    is_arrow = hasattr(type(X), "column_names")
-    options = {"date_as_object": False, "ignore_metadata": True}
-    return X.to_pandas(**options) if is_arrow else X
+    if is_arrow_table(X):
+        return X.to_pandas(date_as_object=False, ignore_metadata=True)
+    return X
 
 
 def as_matrix(
@@ -132,19 +132,15 @@ def as_matrix(
     """Return a matrix of the columns, in which categories are codes, and the number of
     categories of each column, 0 for a numeric one.
     """
-    n_categories = np.zeros(len(columns), dtype=np.intp)
-    parts = [column.values for column in columns]
-    for j in np.flatnonzero([column.is_categorical for column in columns]).tolist():
-        parts[j], n_categories[j] = encode_categories(parts[j])
+    parts, n_categories = [], np.zeros(len(columns), dtype=np.intp)
+    for j, (_, values, is_categorical) in enumerate(columns):
+        if is_categorical:
+            known = sorted_categories(values)
+            n_categories[j] = len(known)
+            codes = places_in(known, values)
+            values = np.where(codes < len(known), codes, np.nan)
+        parts.append(values)
     return np.column_stack(parts), n_categories
-
-
-def encode_categories(values: NDArray[Any]) -> tuple[NDArray[np.float64], int]:
-    """Return a column's codes (NaN if missing) and its number of categories."""
-    known = sorted_categories(values)
-    index: dict[Any, float] = {category: code for code, category in enumerate(known)}
-    index[None] = np.nan
-    return np.array([index[value] for value in values], dtype=np.float64), len(known)
 
 
 def places_in(known: Sequence[Any] | NDArray[Any], values: Any) -> NDArray[np.intp]:

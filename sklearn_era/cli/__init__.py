@@ -3,8 +3,8 @@
 - ``_commands``: the program and its commands; ``_demo``: its demonstration;
   ``_numerai``, ``_numerai_demo``: the command group ``numerai``;
 - ``_info``: the description of a model file;
-- ``_tables``: tables for ``fit`` and ``predict``; ``_categories``: their categories;
-  ``_fit_input``: the estimator and the rows of ``fit``;
+- ``_table_files``: tables for ``fit`` and ``predict``; ``_categories``: their
+  categories; ``_fit_input``: the estimator and the rows of ``fit``;
 - ``_scores``: lines on an average's weights and on scores;
 - ``_exit_codes``: exceptions as one sentence and an exit code;
 - ``_ui``: options, errors, progress and tables on the terminal.

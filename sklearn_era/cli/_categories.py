@@ -13,7 +13,7 @@ import pandas as pd
 from sklearn_era._era_calendar import dates_in
 from sklearn_era._era_labels import label_texts
 from sklearn_era.cli import _ui
-from sklearn_era.model_files._estimators import first_booster
+from sklearn_era.model_files._estimators import first_booster, inner_models
 
 _WHOLE_FLOAT = re.compile(r"\A(-?(?:0|[1-9][0-9]*))\.0\Z")
 _WHOLE_DECIMAL = re.compile(r"\A(-?(?:0|[1-9][0-9]*))\.0+\Z")
@@ -60,8 +60,7 @@ def match_categories(X: pd.DataFrame, estimator: Any) -> None:
     """Replace each category in X by the model's category with the same text, in place.
     Warn of categories that the model does not know.
     """
-    is_encoded = getattr(estimator, "encoder_", None) is not None
-    estimator = first_booster(estimator)
+    is_encoded, estimator = _encodes(estimator), first_booster(estimator)
     if hasattr(estimator, "_codings"):  # a linear model
         parts = [x for x in estimator._codings if isinstance(x, list)]
         of_columns = [np.array(categories, dtype=object) for categories in parts]
@@ -84,3 +83,9 @@ def match_categories(X: pd.DataFrame, estimator: Any) -> None:
             # Missing values are a category to an encoder, and unknown ones are none.
             others = X[name].astype(object).where(X[name].notna(), missing)
         X[name] = own.astype(object).where(own.notna(), others)
+
+
+def _encodes(model: Any) -> bool:
+    """Return whether a model, or one within, encodes categories by earlier targets."""
+    is_encoder = getattr(model, "encoder_", None) is not None
+    return is_encoder or any(map(_encodes, inner_models(model)))

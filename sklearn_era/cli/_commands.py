@@ -119,12 +119,8 @@ def fit(
     from rich.console import Console
 
     from sklearn_era._era_axes import TIME_FIRST
-    from sklearn_era.cli import _scores, _tables
-    from sklearn_era.cli._fit_input import (
-        check_times,
-        make_estimator,
-        read_training,
-    )
+    from sklearn_era.cli import _scores, _table_files
+    from sklearn_era.cli._fit_input import check_times, make_estimator, read_training
     from sklearn_era.criteria._criteria import CRITERIA
     from sklearn_era.effects import Intercepts
     from sklearn_era.model_files import save_model
@@ -134,24 +130,28 @@ def fit(
     if not isinstance(criterion, dict):
         subject = "--split-criterion: there is no criterion"
         check_known(str(criterion), CRITERIA, subject)
-    needs: dict[str, _Text] = {
-        "--split-criterion": split_criterion, "--estimator": estimator,
-        "--groups": groups, "--horizon": horizon,
-        "--cv": None if cv is None else str(cv),
+    needs_eras = {
+        "--split-criterion": None if split_criterion == "gain" else split_criterion,
+        "--estimator": "auto" if estimator == "auto" else None,
+        "--groups": groups, "--horizon": horizon, "--cv": cv,
     }  # fmt: skip
     for name, given in (("--scoring", scoring), ("--cv", cv)):
         if given is not None and not score:
             raise InputError(f"{name}: '{given}' is of no use with --no-score.")
-    _ui.check_needs(needs, era is not None, era_order, known_groups)
+    for name, given in needs_eras.items():
+        if era is None and given is not None:
+            raise InputError(f"{name}: '{given}' needs --era.")
+    if groups is not None and era_order != "auto":
+        raise InputError(f"--era-order: '{era_order}' is for --era without --groups.")
+    if known_groups and groups is None:
+        raise InputError("--known-groups: it needs --groups.")
     if known_groups and estimator == "forest":
-        text = (
-            f"a forest has no effects of '{groups}': use --estimator auto or boosting"
-        )
-        raise InputError(f"--known-groups: {text}.")
+        text = f"a forest has no effects of '{groups}'"
+        raise InputError(f"--known-groups: {text}: use --estimator auto or boosting.")
     if time_budget is not None and (estimator != "auto" or time_budget <= 0):
         text = "is for --estimator auto, and a positive number of seconds"
         raise InputError(f"--time-budget: {time_budget:g} {text}.")
-    table = _tables.TableFile(data, sep, encoding, decimal)
+    table = _table_files.TableFile(data, sep, encoding, decimal)
     X, y, is_classes, eras = read_training(
         table, target, era, groups, features, exclude, categorical, task
     )
@@ -165,9 +165,8 @@ def fit(
     model = make_estimator(estimator, is_classes, param, options)
     question: dict[str, Any] = {"group": "known" if known_groups else "new"}
     question["horizon"] = 1 if horizon is None else _ui.parse_value(horizon)
-    if groups or horizon:
-        times = [era, groups], era_order, question["horizon"]
-        steps = check_times(eras, *times)
+    if groups or horizon is not None:
+        steps = check_times(eras, [era, groups], era_order, question["horizon"])
         if known_groups and getattr(model, "era_effects", 0) is None:
             model.set_params(era_effects=Intercepts("auto", horizon=steps))
     if estimator == "auto":
@@ -176,18 +175,18 @@ def fit(
     # Quiet: the estimator's own lines would break the status.
     console = Console(stderr=True, quiet=verbose)
     start = time.perf_counter()
-    try:
-        with console.status("Fitting"):
-            model.fit(X, y, eras=eras)
-    except (TypeError, ValueError) as error:
-        raise InputError(f"Cannot fit: {_ui.one_sentence(error)}") from error
+    with _ui.refused("Cannot fit: "), console.status("Fitting"):
+        model.fit(X, y, eras=eras)
     seconds = time.perf_counter() - start
+    if era is not None:  # for predictions in Python
+        model._era_column = [era, groups] if groups else era
+    asked: dict[str, Any] = {"target": target, "era": era, "groups": groups}
+    if groups:
+        asked["group"] = question["group"]
+    if groups or horizon is not None:
+        asked["horizon"] = question["horizon"]
     with _ui.writable(out):
-        asked = question if groups or horizon else {}
-        asked |= {} if groups else {"group": None}
-        if era is not None:  # for predictions in Python
-            model._era_column = [era, groups] if groups else era
-        save_model(model, out, target=target, era=era, groups=groups, **asked)
+        save_model(model, out, **asked)
     of_eras = ""
     if era is not None:
         times = eras if groups is None else eras.columns[0]
@@ -234,11 +233,11 @@ def predict(
 
     from sklearn_era._era_routing import warn_of_new_groups, with_eras
     from sklearn_era._tables.columns import list_columns
-    from sklearn_era.cli import _categories, _scores, _tables
+    from sklearn_era.cli import _categories, _scores, _table_files
     from sklearn_era.ensemble._parameters import did_you_mean
 
-    _ui.check_output(out, _tables.SUFFIXES, model, data)
-    table = _tables.TableFile(data, sep, encoding, decimal)
+    _ui.check_output(out, _table_files.SUFFIXES, model, data)
+    table = _table_files.TableFile(data, sep, encoding, decimal)
     estimator, metadata = _load(model)
     names = metadata.feature_names
     if not hasattr(estimator, "predict"):
@@ -246,7 +245,7 @@ def predict(
         raise InputError(f"MODEL: {model} has no model: {text}.")
     if names is None:
         raise InputError(f"MODEL: {model} was fitted without column names.")
-    known, used = set(table.columns), _tables.era_columns_of(estimator, metadata)
+    known, used = set(table.columns), _table_files.era_columns_of(estimator, metadata)
     vars(estimator).pop("_era_column", None)  # which are read here
     needed = [*names, *(used if metadata.group == "known" else ())]
     if missing := [name for name in needed if name not in known]:
@@ -269,31 +268,29 @@ def predict(
         _ui.echo(f"Warning: DATA: {text}: all rows are taken for {new}.", err=True)
         used = []
     frame = table.read([*names, *used], categorical)
-    _tables.refuse_missing(frame, dict.fromkeys(used, "DATA"))
+    _table_files.refuse_missing(frame, dict.fromkeys(used, "DATA"))
     copied = [table.copy(kept)] if kept else []
     remedy = "the model was fitted to numbers"
-    X = _tables.make_features(frame[names], categorical, remedy, table.decimal)
+    X = _table_files.make_features(frame[names], categorical, remedy, table.decimal)
     if categorical:
         _categories.match_categories(X, estimator)
     eras: Any = None
     if used:
-        eras = _tables.eras_as_fitted(frame, used, table, estimator)
+        eras = _table_files.eras_as_fitted(frame, used, table, estimator)
     if len(used) > 1:
         warn_of_new_groups(estimator, eras, metadata.group)
     estimator = with_eras(estimator, eras)
     lines: Any = ()
     if scoring is not None:
-        y, encoded = _tables.read_truth(table, metadata, classes)
+        y, encoded = _table_files.read_truth(table, metadata, classes)
         scorers = _scores.find_scorers(scoring, y, bool(classes))
         lines = _scores.score_lines(estimator, X, y, encoded, scorers)
-    try:
+    with _ui.refused("Cannot predict: "):
         results = [estimator.predict(X)]
         if classes:
             results += [*estimator.predict_proba(X).T]
-    except (TypeError, ValueError) as error:
-        raise InputError(f"Cannot predict: {_ui.one_sentence(error)}") from error
     predictions = pd.DataFrame(dict(zip(headings, results, strict=True)))
-    _tables.write_table(pd.concat([*copied, predictions], axis=1), out)
+    _table_files.write_table(pd.concat([*copied, predictions], axis=1), out)
     _ui.echo(f"Wrote {count(len(X), 'prediction')} to {out}.")
     _ui.echo_scores(lines)
 

@@ -9,13 +9,14 @@ from sklearn_era._era_labels import label_texts
 from sklearn_era._eras import check_order, encode_eras
 from sklearn_era._tables.columns import list_columns
 from sklearn_era._warnings import refuse_moved
-from sklearn_era.cli import _tables
+from sklearn_era.cli import _table_files
 from sklearn_era.cli._ui import (
     InputError,
     check_known,
     echo,
     one_sentence,
     parse_value,
+    refused,
 )
 from sklearn_era.ensemble._parameter_table import MOVED
 from sklearn_era.model_selection._times_and_groups import steps_of
@@ -24,7 +25,7 @@ _Names = Sequence[str] | None
 
 
 def read_training(
-    table: _tables.TableFile, target: str, era: str | None, groups: str | None,
+    table: _table_files.TableFile, target: str, era: str | None, groups: str | None,
     features: _Names, exclude: _Names, categorical: _Names, task: str,
 ) -> tuple[Any, Any, bool, Any]:  # fmt: skip
     """Read the columns that options name. Return the features, the target, whether the
@@ -47,16 +48,16 @@ def read_training(
         raise InputError(f"--categorical: '{name}' is {what} feature.")
     declared += [name for name in table.categories if name in names]
     frame = table.read([*names, *labels], declared)
-    _tables.refuse_missing(frame, labels)
+    _table_files.refuse_missing(frame, labels)
     others = [name for name in names if name not in declared]
-    if found := [name for name in others if _tables.has_categories(frame[name])]:
+    if found := [name for name in others if _table_files.has_categories(frame[name])]:
         declared += found
         echo(f"Categories, as they are text: {list_columns(found)}.", err=True)
     remedy = "declare it with --categorical, or leave it out with --exclude"
-    X = _tables.make_features(frame[names], declared, remedy, table.decimal)
-    y, is_classes = _tables.make_target(frame[target], task, table)
+    X = _table_files.make_features(frame[names], declared, remedy, table.decimal)
+    y, is_classes = _table_files.make_target(frame[target], task, table)
     used = [x for x in (era, groups) if x is not None]
-    return X, y, is_classes, _tables.make_eras(frame, used, table)
+    return X, y, is_classes, _table_files.make_eras(frame, used, table)
 
 
 def check_times(eras: Any, names: Sequence[Any], era_order: str, horizon: Any) -> int:
@@ -79,11 +80,9 @@ def check_times(eras: Any, names: Sequence[Any], era_order: str, horizon: Any) -
             text += "times so that they sort, such as 2024-05-31 or 2024-W22."
         raise InputError(text) from error
     is_count = type(horizon) is int and horizon > 0
-    try:
-        given = horizon if is_count else str(horizon)  # as a text, refused by its value
+    with refused():  # a text is refused by its value
+        given = horizon if is_count else str(horizon)
         steps = steps_of(given, columns[0].labels, "--horizon")
-    except ValueError as error:
-        raise InputError(one_sentence(error)) from error
     if steps >= (n_eras := columns[0].labels.size):
         text = f"{horizon} is as long as the {n_eras} eras of '{names[0]}', or longer"
         raise InputError(f"--horizon: {text}.")
@@ -106,13 +105,11 @@ def make_estimator(name: str, is_classes: bool, pairs: Any, options: Any) -> Any
         if key in options:
             raise InputError(f"--param: '{key}' is given twice or has its own option.")
         options[key] = parse_value(text.strip())
-    try:
+    with refused("--param: "):
         refuse_moved(MOVED, options, "the estimators")
         for key in options:
             check_known(key.split("__")[0], estimator._get_param_names(), subject)
         estimator.set_params(**options)
-    except (TypeError, ValueError) as error:
-        raise InputError(f"--param: {error}") from error
     if name != "auto":
         return estimator
     # One fit at a time, which has the threads: n_jobs bounds their number.

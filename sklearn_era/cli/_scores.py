@@ -34,6 +34,7 @@ from sklearn_era.cli._ui import (
     check_packages,
     count,
     one_sentence,
+    refused,
 )
 from sklearn_era.metrics import EraScoreForecast
 from sklearn_era.model_selection import EraSplit
@@ -76,21 +77,16 @@ def find_scorers(name: str | None, y: NDArray[Any], is_classes: bool) -> dict[st
         raise InputError(
             f"--scoring: '{name}' is for classes, and the target has none."
         )
-    try:
-        with warnings.catch_warnings(action="ignore"):
-            scorer(
-                (DummyClassifier if is_classes else DummyRegressor)().fit(X, y), X, y
-            )
-    except ValueError as error:
-        raise InputError(
-            f"--scoring: '{name}' cannot score this target: {one_sentence(error)}"
-        ) from error
+    constant = (DummyClassifier if is_classes else DummyRegressor)().fit(X, y)
+    what = f"--scoring: '{name}' cannot score this target: "
+    with refused(what), warnings.catch_warnings(action="ignore"):
+        scorer(constant, X, y)
     return {_shown(name): scorer}
 
 
 def _usual_scorers(model: Any, y: Any) -> dict[str, Any]:
     """Return the scorers for a model's kind and loss, by the names to print."""
-    names, params, q = ["r2"], model.get_params(), "quantile"
+    names, params = ["r2"], model.get_params()
     loss = params.get("loss", params.get("estimator__loss"))
     if is_classifier(model):
         is_binary = np.union1d(model.classes_, y).size < 3
@@ -98,9 +94,9 @@ def _usual_scorers(model: Any, y: Any) -> dict[str, Any]:
     elif loss in _SCORERS_OF_LOSSES:
         names += [_SCORERS_OF_LOSSES[loss]]
     scorers = {_shown(x): get_scorer(x) for x in names}
-    if loss == q:
-        share = {"alpha": params.get(q, params.get(f"estimator__{q}"))}
-        pinball = make_scorer(mean_pinball_loss, greater_is_better=False, **share)
+    if loss == "quantile":
+        share = params.get("quantile", params.get("estimator__quantile"))
+        pinball = make_scorer(mean_pinball_loss, greater_is_better=False, alpha=share)
         scorers["mean pinball loss"] = pinball
     return scorers
 

@@ -30,9 +30,10 @@ _LOG_EVERY = 60.0  # seconds between lines about a stage without a terminal
 _MEGABYTE = 10**6
 
 # What messages call options in Python, --era in a call, and --param of a part. A score
-# of the program's is no `scoring` of an estimator, which is a --param.
-_PARAMETERS = {"era": "eras", "categorical": "categorical_features", "scoring": ""}
-_PARAMETERS |= {"cv": ""}  # whose folds are no estimator's
+# and folds of the program's are no `scoring` or `cv` of an estimator, set by --param.
+_PARAMETERS = {
+    "era": "eras", "categorical": "categorical_features", "scoring": "", "cv": "",
+}  # fmt: skip
 _FLAGS = {"group='known'": "--known-groups", "group='new'": "no --known-groups"}
 _ROWS = {"y": ("target", "--target"), "X": ("data", "DATA")}
 _ROW = re.compile(
@@ -57,6 +58,15 @@ SEED = option("INT", "Random seed.", min=0, max=2**32 - 1)
 
 class InputError(ConfigError):
     """Raised for bad input, with a sentence that names the argument or column."""
+
+
+@contextmanager
+def refused(what: str = "") -> Iterator[None]:
+    """Raise InputError, with `what` before the message, if the block refuses values."""
+    try:
+        yield
+    except (TypeError, ValueError) as error:
+        raise InputError(f"{what}{one_sentence(error)}") from error
 
 
 def check_packages(extra: str, *packages: str) -> None:
@@ -142,21 +152,6 @@ def check_known(name: str, known: Collection[str], subject: str) -> str:
     if len(known) == 1 and re.search("[,;|\t]", only := next(iter(known))):
         hint = f"the only one is {only!r}: pass its separator with --sep."
     raise InputError(f"{subject} '{name}'; {hint}")
-
-
-def check_needs(
-    needs: dict[str, str | None], has_eras: bool, era_order: str, known_groups: bool
-) -> None:
-    """Raise InputError if an option in `needs` requires --era or --groups, which is not
-    given, or if an option contradicts --groups.
-    """
-    for name, value in needs.items():
-        if not (has_eras or value in (None, "gain", "boosting", "forest")):
-            raise InputError(f"{name}: '{value}' needs --era.")
-    if needs["--groups"] is not None and era_order != "auto":
-        raise InputError(f"--era-order: '{era_order}' is for --era without --groups.")
-    if known_groups and needs["--groups"] is None:
-        raise InputError("--known-groups: it needs --groups.")
 
 
 @contextmanager

@@ -63,7 +63,7 @@ def register_onnx_converters() -> None:
     for kind, convert, options, classes, average in kinds:
         vote = import_optional(f"{inner}.voting_{kind}", extra="interop")
         of_vote = partial(_convert_average, getattr(vote, f"convert_voting_{kind}"))
-        converters = dict.fromkeys(classes, _refuse_wrong_graphs(convert))
+        converters = dict.fromkeys(classes, partial(_convert_model, convert))
         for estimator, converter in (converters | {average: of_vote}).items():
             skl2onnx.update_registered_converter(
                 estimator, f"SklearnEra{estimator.__name__}",
@@ -84,35 +84,39 @@ def _convert_average(
         operator.raw_operator = average
 
 
-def _refuse_wrong_graphs(convert: Callable[..., None]) -> Callable[..., None]:
-    """Return a converter that calls skl2onnx's converter `convert`, corrects the splits
-    by categories, and raises an error for models that `convert` would get wrong.
+def _convert_model(
+    convert: Callable[..., None], scope: Any, operator: Any, container: Any
+) -> None:
+    """Convert a model by skl2onnx's converter `convert`, and correct its trees. Raise
+    an error for models that `convert` would get wrong.
     """
+    estimator = operator.raw_operator
+    check_is_fitted(estimator)
+    refuse_forest_classifier(estimator)
+    _check_categories(estimator)
+    if is_classifier(estimator) and estimator.classes_.size == 1:
+        raise NotImplementedError(
+            "skl2onnx gives raw values for probabilities of the single class "
+            f"{estimator.classes_.tolist()[0]!r}; use to_sklearn."
+        )
+    has_identity = isinstance(estimator._loss.link, IdentityLink)
+    if is_regressor(estimator) and not has_identity:
+        raise NotImplementedError(
+            f"skl2onnx leaves out the log link of loss={estimator.loss!r}, and the "
+            "graph would predict the logarithm; use treelite."
+        )
+    add_node = container.add_node
 
-    def convert_or_refuse(scope: Any, operator: Any, container: Any) -> None:
-        estimator = operator.raw_operator
-        check_is_fitted(estimator)
-        refuse_forest_classifier(estimator)
-        _check_categories(estimator)
-        if is_classifier(estimator) and estimator.classes_.size == 1:
-            raise NotImplementedError(
-                "skl2onnx gives raw values for probabilities of the single class "
-                f"{estimator.classes_.tolist()[0]!r}; use to_sklearn."
-            )
-        has_identity = isinstance(estimator._loss.link, IdentityLink)
-        if is_regressor(estimator) and not has_identity:
-            raise NotImplementedError(
-                f"skl2onnx leaves out the log link of loss={estimator.loss!r}, and the "
-                "graph would predict the logarithm; use treelite."
-            )
-        add_node = container.add_node
-        container.add_node = partial(_add_node, estimator, add_node)
-        try:
-            convert(scope, operator, container)
-        finally:
-            container.add_node = add_node
+    def add_corrected(op_type: str, *arguments: Any, **attributes: Any) -> None:
+        if op_type.startswith("TreeEnsemble"):  # the node that holds the trees
+            _mend_nodes(estimator, attributes)
+        add_node(op_type, *arguments, **attributes)
 
-    return convert_or_refuse
+    container.add_node = add_corrected
+    try:
+        convert(scope, operator, container)
+    finally:
+        container.add_node = add_node
 
 
 def _check_categories(model: BaseEstimator) -> None:
@@ -129,18 +133,6 @@ def _check_categories(model: BaseEstimator) -> None:
                 "and the graph compares numbers in single precision: fit a pipeline "
                 "that first encodes them, by scikit-learn's OrdinalEncoder."
             )
-
-
-def _add_node(
-    model: BaseEstimator, add_node: Any, op_type: str, *arguments: Any,
-    **attributes: Any,
-) -> None:  # fmt: skip
-    """Add a node to a graph; in the node that holds the trees, first correct the splits
-    by categories and the numbers of columns.
-    """
-    if op_type.startswith("TreeEnsemble"):
-        _mend_nodes(model, attributes)
-    add_node(op_type, *arguments, **attributes)
 
 
 def _mend_nodes(model: BaseEstimator, attributes: dict[str, Any]) -> None:

@@ -4,6 +4,7 @@ import copy
 import pickle
 import pickletools
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -17,7 +18,6 @@ from sklearn.preprocessing import LabelEncoder
 from sklearn.utils import Bunch
 from sklearn.utils.validation import check_is_fitted
 
-from sklearn_era._typing import Scoring
 from sklearn_era._warnings import warn_user
 from sklearn_era.auto import AutoEraClassifier, AutoEraRegressor
 from sklearn_era.ensemble import (
@@ -85,8 +85,8 @@ def to_sklearn(
         If `model` is none of these estimators.
     ValueError, sklearn.exceptions.NotFittedError
         If `model` is not fitted or is an `EraForestClassifier`; or if it is an average
-        with a member that is an `EraForestClassifier` or a linear model of AutoEra's
-        own, or with encoded columns.
+        with encoded columns, or with a member of sklearn_era that is none of the
+        estimators above, such as a linear model of AutoEra's own.
 
     Warns
     -----
@@ -109,7 +109,15 @@ def to_sklearn(
     True
     """
     if isinstance(model, AutoEraRegressor | AutoEraClassifier):
-        return as_vote(model, to_sklearn)
+        vote = as_vote(model, to_sklearn)
+        for name, member in vote.named_estimators_.items():
+            if _is_of_this_package(member):
+                raise ValueError(
+                    f"Member {name!r} of {type(model).__name__} is made of "
+                    "sklearn_era's, which the vote is to do without: fit without this "
+                    "member, or pickle the average."
+                )
+        return vote
     check_model(model, _OWN)
     is_forest = isinstance(model, EraForestRegressor)
     stock_class: Any = ensemble.HistGradientBoostingRegressor
@@ -152,6 +160,12 @@ def as_vote(model: BaseEstimator, convert: Callable[[Any], Any]) -> Any:
             f"{type(model).__name__} gives its members encoded columns, which only it "
             "can make: fit with encode_categories=False."
         )
+    vote_class: Any = ensemble.VotingRegressor
+    weights = np.array([model.weights_[name] for name in model.members_])
+    options: dict[str, Any] = {"weights": weights}
+    if is_classifier(model):
+        vote_class = ensemble.VotingClassifier
+        options |= {"voting": "soft", "flatten_transform": False}
     members = {}
     for name, member in model.members_.items():
         if isinstance(member, EraForestClassifier) or hasattr(member, "_codings"):
@@ -162,32 +176,24 @@ def as_vote(model: BaseEstimator, convert: Callable[[Any], Any]) -> Any:
             )
         is_own = isinstance(member, _OWN)
         members[name] = convert(member) if is_own else copy.copy(member)
-    vote_class: Any = ensemble.VotingRegressor
-    weights = np.array([model.weights_[name] for name in members])
-    options: dict[str, Any] = {"weights": weights}
-    if is_classifier(model):
-        vote_class, options["voting"] = ensemble.VotingClassifier, "soft"
-        options["flatten_transform"] = False
+        if is_classifier(model):  # as in the vote's own fit
+            with suppress(AttributeError):  # of a pipeline, which has none of its own
+                members[name].classes_ = np.arange(model.classes_.size)
     vote = vote_class(list(members.items()), **options)
     vote.estimators_, vote.named_estimators_ = [*members.values()], Bunch(**members)
     if hasattr(model, "feature_names_in_"):
         vote.feature_names_in_ = model.feature_names_in_
     if is_classifier(model):
         vote.le_, vote.classes_ = LabelEncoder().fit(model.classes_), model.classes_
-        for i, member in enumerate(vote.estimators_):  # as the vote's own fit does
-            vote.estimators_[i] = copy.copy(member)
-            vote.estimators_[i].classes_ = np.arange(model.classes_.size)
     return vote
 
 
-def _is_of_this_package(scoring: Scoring) -> bool:
-    """Return whether the pickle of `scoring` would need sklearn_era."""
-    if scoring is None or isinstance(scoring, str):
-        return False
+def _is_of_this_package(value: object) -> bool:
+    """Return whether the pickle of a scorer or an estimator would need sklearn_era."""
     try:
-        pickled = pickle.dumps(scoring)
+        pickled = pickle.dumps(value)
     except (AttributeError, TypeError, pickle.PicklingError):  # a nested function
-        return type(scoring).__module__.partition(".")[0] == "sklearn_era"
+        return type(value).__module__.partition(".")[0] == "sklearn_era"
     return any(
         isinstance(argument, str)
         and argument.replace(" ", ".").partition(".")[0] == "sklearn_era"

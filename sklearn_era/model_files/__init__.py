@@ -320,8 +320,11 @@ def _describe(estimator: Any, **given: Any) -> ModelMetadata:
         at = [*pair[0]].index("ordered")
         question |= {"era": pair[1][at], "groups": pair[1][1 - at]}
     given = question | {k: v for k, v in given.items() if v is not None}
-    if not isinstance(given["horizon"], int | None):
-        given["horizon"] = str(given["horizon"])
+    horizon = given["horizon"]
+    if isinstance(horizon, np.integer):
+        given["horizon"] = int(horizon)
+    elif not isinstance(horizon, int | None):
+        given["horizon"] = str(horizon)
     model = first_booster(estimator)
     # An average's own, without those of columns that its members are given beside them.
     names = getattr(estimator, "feature_names_in_", None)

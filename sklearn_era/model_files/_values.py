@@ -26,6 +26,9 @@ from ._estimators import rebuild, take_apart
 
 _SEQUENCES: dict[str, Any] = {"tuple": tuple, "set": set, "frozenset": frozenset}
 _CONTAINERS = _SEQUENCES | {"dict": dict, "bunch": lambda items: Bunch(**dict(items))}
+_FROM_TEXT: dict[str, Any] = {
+    "date": date.fromisoformat, "time": time.fromisoformat, "Decimal": Decimal,
+}  # fmt: skip
 _LOSSES = {
     "AbsoluteError", "HalfBinomialLoss", "HalfGammaLoss", "HalfMultinomialLoss",
     "HalfPoissonLoss", "HalfSquaredError", "PinballLoss",
@@ -61,9 +64,8 @@ class ValueWriter:
             mask = np.ma.getmaskarray(value)
             return {"masked": [self.encode(value.data), self.encode(mask)]}
         if kind is OrderedLabels:
-            return {
-                "ordered": [*map(self.encode, (value.categories, np.asarray(value)))]
-            }
+            labels = value.categories, np.asarray(value)
+            return {"ordered": [*map(self.encode, labels)]}
         if kind in (np.ndarray, np.memmap):
             if value.dtype.hasobject:
                 return {"objects": [self.encode([*value.flat]), list(value.shape)]}
@@ -84,17 +86,15 @@ class ValueWriter:
             return {"random": self.encode(value.bit_generator.state)}
         if kind in (date, time, Decimal):
             return {kind.__name__: str(value)}
-        of_pandas = kind.__name__ if kind.__module__.startswith("pandas") else ""
-        if of_pandas == "Period":
-            return {"period": [value.ordinal, value.freqstr]}
-        if of_pandas == "Timestamp":
-            return {"timestamp": [value.isoformat(), str(value.tzinfo)]}
-        if of_pandas == "Timedelta":
-            return {"duration": self.encode(value.to_timedelta64())}
         if kind is timedelta:
             return {"timedelta": [value.days, value.seconds, value.microseconds]}
-        if kind is datetime:
-            return {"datetime": [value.isoformat(), str(value.tzinfo)]}
+        name = kind.__name__ if kind.__module__.startswith("pandas") else ""
+        if kind is datetime or name == "Timestamp":
+            return {kind.__name__.lower(): [value.isoformat(), str(value.tzinfo)]}
+        if name == "Period":
+            return {"period": [value.ordinal, value.freqstr]}
+        if name == "Timedelta":
+            return {"duration": self.encode(value.to_timedelta64())}
         raise TypeError(f"{kind.__module__}.{kind.__qualname__}")
 
     def _encode_item(self, item: tuple[Any, Any]) -> list[Any]:
@@ -154,24 +154,19 @@ class ValueReader:
             return _generator(self.decode(content))
         if kind == "ordered":
             return in_order_of(*map(self.decode, content))
-        if kind == "Decimal":
-            return Decimal(content)
-        if kind in ("date", "time"):
-            return (date if kind == "date" else time).fromisoformat(content)
-        if kind == "datetime":
-            return _in_zone(datetime.fromisoformat(content[0]), content[1])
-        if kind == "timestamp":
-            pandas = import_optional("pandas", extra="cli")
-            return _in_zone(pandas.Timestamp(str(content[0])), content[1])
-        if kind == "duration":
-            pandas = import_optional("pandas", extra="cli")
-            return pandas.Timedelta(self.decode(content))
+        if kind in _FROM_TEXT:
+            return _FROM_TEXT[kind](content)
         if kind == "timedelta":
             return timedelta(*content)
-        if kind == "period":
+        if kind == "datetime":
+            return _in_zone(datetime.fromisoformat(content[0]), content[1])
+        if kind in ("timestamp", "period", "duration"):
             pandas = import_optional("pandas", extra="cli")
-            ordinal, freq = content
-            return pandas.Period(ordinal=int(ordinal), freq=str(freq))
+            if kind == "timestamp":
+                return _in_zone(pandas.Timestamp(str(content[0])), content[1])
+            if kind == "period":
+                return pandas.Period(ordinal=int(content[0]), freq=str(content[1]))
+            return pandas.Timedelta(self.decode(content))
         raise ValueError(f"it has a value of the unknown kind {kind!r}")
 
     def _array(self, number: int) -> NDArray[Any]:

@@ -120,6 +120,7 @@ CRITERION = "--split-criterion: there is no criterion "
      "--scoring: 'r2' is of no use with --no-score."),
     (["--cv", "3", "--no-score"], "--cv: '3' is of no use with --no-score."),
     (["--cv", "3"], "--cv: '3' needs --era."),
+    (["--groups", "gain"], "--groups: 'gain' needs --era."),
     (params(scoring="roc_auc", early_stopping="true"),
      "Cannot fit: scoring: roc_auc_score is of classes, and HistGradientBoosting"),
     (["--zzzz"], "No such option"),
@@ -352,6 +353,16 @@ def test_a_score_that_predictions_cannot_have_is_a_warning(small, tmp_path):
     assert result.exit_code == 0
     assert result.stderr.startswith("Warning: cannot score: Mean Tweedie deviance")
     assert (tmp_path / "p.csv").exists()
+
+
+@pytest.mark.parametrize("classes", [[0, 1], [False, True]])
+def test_a_text_is_no_class_among_numbers_and_flags(small, classes):
+    write(small.assign(y=np.resize(classes, 60)), "d.csv")
+    run(*fit(), "--no-score", *params(max_iter=1))
+    write(small.assign(y=np.resize([*map(str, classes), "x"], 60)), "d.csv")
+    told = fail(*predict(model="new.era"), "--scoring", "accuracy")
+    text = "column 'y' holds 'x', and the model's classes are numbers or flags"
+    assert told == f"--scoring: {text}: correct it."
 
 
 @pytest.mark.parametrize("path", ["e.csv", "e.parquet"])

@@ -163,9 +163,8 @@ def test_task(frame, task, target, expected):
 
 
 @pytest.mark.parametrize(("text", "value"), [
-    ("3", 3), ("1e-3", 1e-3), ("-inf", -np.inf), ("true", True), ("NONE", None),
-    ("auto", "auto"), ('{"a": true}', {"a": True}), ("", ""), ("[1,", "[1,"),
-    ("{[]: 1}", "{[]: 1}"), ('"3"', "3"),
+    ("-inf", -np.inf), ("TRUE", True), ("NONE", None), ("auto", "auto"), ("", ""),
+    ("[1,", "[1,"), ("{[]: 1}", "{[]: 1}"),
 ])  # fmt: skip
 def test_value_of_a_parameter(text, value):
     parsed = parse_value(text)
@@ -181,7 +180,9 @@ VALUES = st.recursive(
 
 @given(VALUES)
 def test_values_are_read_as_json_and_as_python(value):
-    assert parse_value(json.dumps(value)) == value
+    parsed = parse_value(json.dumps(value))
+    assert parsed == value
+    assert type(parsed) is type(value)
     if not str(value).count("inf"):
         assert parse_value(repr(value)) == value
 
@@ -554,11 +555,9 @@ def test_other_estimators(frame, features, estimator):
     base += ["-o", "m.era", "--random-state", "0"]
     output = run("fit", "d.csv", *base, *params(**size))
     assert ("3 iterations" if estimator == "forest" else "an average of ") in output
-    run("predict", "m.era", "d.csv", "-o", "p.csv", "--id", "row,week", "--id", "a")
-    predictions = read("p.csv")
-    assert list(predictions.columns) == ["row", "week", "a", "prediction"]
-    model, _ = load_model("m.era")
-    assert np.array_equal(predictions["prediction"], model.predict(features))
+    run("predict", "m.era", "d.csv", "-o", "p.csv")
+    expected = load_model("m.era")[0].predict(features)
+    assert np.array_equal(read("p.csv")["prediction"], expected)
 
 
 @pytest.mark.parametrize(("given", "told"), [
@@ -639,7 +638,7 @@ def test_times_and_groups_are_told_to_averages_and_intercepts(form, tmp_path):
     assert "--era: '01.01.2024' of column 'week' tells no order: write" in result.stderr
     length = " must be a number of eras or a duration above 0, such as '28D' or "
     length += "'4 weeks', in weeks, days, hours, minutes or seconds; got '"
-    no_lengths = ("0", "-2", "1.5", "True", "14X", "0D")
+    no_lengths = ("", "0", "-2", "1.5", "True", "14X", "0D")
     for extra, error in (
         (["--groups", "week"], "--groups: 'week' is the --era column."),
         (["--era-order", "unordered"], "--era-order: 'unordered' is for --era without"),

@@ -18,8 +18,10 @@ from hypothesis import strategies as st
 
 from helpers.cli import N_ROWS, fail, invoke, params, read, run, write
 from helpers.grids import slow
+from sklearn_era.auto import AutoEraRegressor
+from sklearn_era.calibration import EraConformalRegressor
 from sklearn_era.cli._categories import find_known, spell
-from sklearn_era.cli._tables import TableFile, make_features
+from sklearn_era.cli._table_files import TableFile, make_features
 from sklearn_era.ensemble import EraForestRegressor
 from sklearn_era.ensemble import HistGradientBoostingRegressor as Regressor
 from sklearn_era.model_files import load_model, read_metadata, save_model
@@ -58,6 +60,19 @@ def test_columns_with_odd_names(frame, path):
     assert "of '[red]y' to" in fit(path, *names)
     assert read_metadata("m.era").feature_names == ["a, b", "x.y[0]"]
     predict(path)
+
+
+@pytest.mark.parametrize("options", [
+    ["--features", " b", "--features", "a"], ["--features", " b, a"],
+    ["--features", " b,a"], ["--exclude", "y , b"],
+])  # fmt: skip
+def test_names_may_begin_with_a_space(frame, options):
+    """As behind a header's commas; where both names are columns, that without one."""
+    columns = frame[["a", "b", "y"]].set_axis(["a", " b", "y"], axis=1)
+    if "--exclude" in options:
+        columns = columns[[" b", "a", "y"]].assign(b=1.0)
+    fit(write(columns, "d.csv"), *options)
+    assert read_metadata("m.era").feature_names == [" b", "a"]
 
 
 def test_saved_index_is_a_column_if_named_and_none_if_not(frame):
@@ -277,7 +292,7 @@ def test_ids_are_copied_as_they_are_spelled(frame, labels, path):
     # They are numbers and features, but for the dates.
     fit(path, *(["--exclude", "id"] if labels == ["2024-01-05"] else []))
     assert len(read_metadata("m.era").feature_names) == 1 + (labels != ["2024-01-05"])
-    predict(path, "--id", "id,a")
+    predict(path, "--id", "id", "--id", "a")
     copied = read("p.csv", dtype=str, keep_default_na=False)
     assert copied["id"].tolist() == np.resize(labels, N_ROWS).tolist()
     assert read("p.csv")["a"].equals(frame["a"])
@@ -315,30 +330,24 @@ def test_ids_of_a_typed_file_keep_their_values(frame):
     assert copied.select([*ids]).to_pydict() == table.select([*ids]).to_pydict()
 
 
-@pytest.mark.parametrize("path", ["d.csv", "d.csv.gz"])
-def test_semicolons_and_decimal_commas(frame, path):
+@pytest.mark.parametrize(("path", "sep", "encoding"), [
+    ("d.csv", ";", None), ("d.csv.gz", ";", None), ("d.csv", "|", "latin-1"),
+    ("d.csv", r"\t", "latin-1"),
+])  # fmt: skip
+def test_separator_decimal_mark_and_encoding(frame, path, sep, encoding):
     data = frame[["a", "b", "week"]].assign(stars=(frame["y"] * 2).round() / 2)
-    data.to_csv("points.csv", index=False)
-    options = ["--target", "stars", "--era", "week", *BASE, *params(max_iter=3)]
-    run("fit", "points.csv", *options)
+    data = data.rename(columns={"b": "é"})
+    base = ["--target", "stars", "--features", "a,é", "--era", "week", *BASE]
+    run("fit", write(data, "points.csv"), *base)
     expected = predict("points.csv")
-    text = data.to_csv(sep=";", decimal=",", index=False, quoting=csv.QUOTE_ALL)
+    options = {"decimal": ",", "index": False, "quoting": csv.QUOTE_ALL}
+    text = data.to_csv(sep=sep.replace(r"\t", "\t"), **options)
     with (gzip.open if path.endswith("gz") else open)(path, "wb") as file:
-        file.write(text.encode("utf-8-sig"))
-    european = ["--sep", ";", "--decimal", ","]
-    assert "a regressor of 'stars'" in run("fit", path, *options, *european)
-    assert predict(path, *european).equals(expected)
-
-
-def test_separator_and_encoding(frame):
-    data = frame[["a", "b", "y"]].rename(columns={"b": "é"})
-    fit(write(data, "d.parquet"))
-    expected = predict("d.parquet")
-    for sep, typed in ((";", ";"), ("\t", r"\t"), ("|", "|")):
-        data.to_csv("d.csv", sep=sep, encoding="latin-1", index=False)
-        options = ["--sep", typed, "--encoding", "latin-1"]
-        fit("d.csv", "--features", "a,é", *options)
-        assert predict("d.csv", *options).equals(expected)
+        file.write(text.encode(encoding or "utf-8-sig"))
+    options = ["--sep", sep, "--decimal", ","]
+    options += ["--encoding", encoding] if encoding else []
+    assert "a regressor of 'stars'" in run("fit", path, *base, *options)
+    assert predict(path, *options).equals(expected)
 
 
 def test_values_of_a_column_are_of_one_type_throughout(frame):
@@ -387,20 +396,7 @@ def coded(frame):
 CATEGORY = ["--categorical", "c"]
 
 
-@pytest.mark.parametrize("fitted_on", ["1.0.csv", "text.parquet", "1.csv"])
-def test_a_whole_number_is_one_category_however_it_is_spelled(coded, fitted_on):
-    decimal = coded.astype({"c": float})
-    for suffix in ("csv", "parquet"):
-        write(coded, f"1.{suffix}")
-        write(decimal, f"1.0.{suffix}")
-    write(decimal.astype({"c": str}), "text.parquet")
-    fit(fitted_on, *CATEGORY, max_iter=5)
-    X = coded[["a", "c"]].astype({"c": "category"})
-    expected = Regressor(max_iter=5).fit(X, coded["y"]).predict(X)
-    for name in ("1.csv", "1.0.csv", "1.parquet", "1.0.parquet", "text.parquet"):
-        assert np.array_equal(predict(name), expected)
-
-
+WHOLES = [-1, 30], [-1.0, 30.0], ["-1", "30"], ["-1.0", "30.0"]
 DAYS = (
     [date(2024, 1, 1), date(2024, 1, 2)],
     pd.to_datetime(["2024-01-01", "2024-01-02"]),
@@ -412,15 +408,16 @@ TIMES = pd.date_range("2024-01-01", periods=2, freq="90min"), [
 AMOUNTS = [Decimal("1.00"), Decimal("2.50")], ["1", "2.50"], ["1.0", "2.50"]
 
 
-@pytest.mark.parametrize("spellings", [FLAGS, DAYS, TIMES, AMOUNTS], ids=range(4))
-def test_flags_and_dates_are_categories_however_they_are_spelled(coded, spellings):
-    paths = ["d.parquet", "d.csv"]
-    is_high = (coded["c"] > 0).astype(int)
+@pytest.mark.parametrize(
+    "spellings", [FLAGS, WHOLES, DAYS, TIMES, AMOUNTS], ids=range(5)
+)
+def test_categories_are_the_same_however_they_are_spelled(coded, spellings):
+    paths, is_high = ["d.parquet", "d.csv"], (coded["c"] > 0).astype(int)
+    X = coded[["a"]].assign(c=pd.Categorical(is_high))
+    expected = Regressor(max_iter=5).fit(X, coded["y"]).predict(X)
     tables = [coded.assign(c=pd.Series(x).take(is_high).array) for x in spellings]
     for fitted in tables:
         fit(write(fitted, "d.parquet"), *CATEGORY, max_iter=5)
-        expected = predict("d.parquet")
-        assert expected.nunique() > 1
         for table, path in product(tables, paths):
             assert np.array_equal(predict(write(table, path)), expected)
 
@@ -486,6 +483,28 @@ def test_predict_warns_of_categories_that_the_model_never_saw(coded, path):
     X = coded[["a"]].assign(c=pd.Categorical([None] * N_ROWS, ["0"]))
     expected = load_model("m.era")[0].predict(X)
     assert np.array_equal(read("p.csv")["prediction"], expected)
+
+
+@pytest.mark.parametrize("wrap", [
+    lambda model: model, lambda model: EraConformalRegressor(model, cv=3),
+], ids=["average", "intervals"])  # fmt: skip
+def test_unknown_and_missing_categories_differ_to_encoders(wrap):
+    rng = np.random.default_rng(0)
+    codes, effects = rng.integers(0, 60, N_ROWS), 3 * rng.normal(size=60)
+    texts = np.char.add("c", codes.astype(str)).astype(object)
+    texts[::5] = None
+    X = pd.DataFrame({"a": rng.normal(size=N_ROWS), "t": pd.Categorical(texts)})
+    y = X["a"] + effects[codes] + 9 * X["t"].isna()
+    given = {"members": ["leaves_4"], "cv": 3, "encode_categories": True}
+    model = wrap(AutoEraRegressor(Regressor(max_iter=5), **given, random_state=0))
+    save_model(model.fit(X, y, eras=np.arange(N_ROWS) // 50), "m.era")
+    asked = X.astype({"t": object})
+    asked.loc[:9, "t"] = "new"
+    run("predict", "m.era", write(asked, "d.parquet"), "--out", "p.csv")
+    expected = model.predict(asked.astype({"t": "category"}))
+    assert np.array_equal(read("p.csv")["prediction"], expected)
+    missing = asked.replace("new", None).astype({"t": "category"})
+    assert not np.array_equal(model.predict(missing), expected)
 
 
 @pytest.mark.parametrize("missing", [[], [2]])

@@ -407,23 +407,32 @@ def test_nested_json_and_two_members_of_one_name_are_refused(file, member):
     assert_refused(file, NO_MODEL_FILE, lambda forgery: None, {member: "{}"})
 
 
-def test_a_classifier_with_a_loss_of_regressors_is_refused(tmp_path):
-    path = tmp_path / "model.era"
-    save_model(fit("binary")[0], path)
-    loss = {"loss": ["PinballLoss", {"quantile": 0.5}, False]}
-    assert_refused(path, "its loss and classes do not", lambda x: x.set("_loss", loss))
+LOSS = {"loss": ["PinballLoss", {"quantile": 0.5}, False]}
 
 
-@pytest.mark.parametrize(("place", "value"), [(3, 0.5), (3, True), (2, 7)])
-def test_rules_of_other_types_are_refused(tmp_path, place, value):
-    X, y, _, eras = make_data("binary")
-    path = tmp_path / "model.era"
-    save_model(RuleEnsembleClassifier(n_estimators=2).fit(X, y, eras=eras), path)
-
+def in_rule(place, value):
     def change(forgery):
         forgery.attribute("_rules")[0]["tuple"][place] = value
 
-    assert_refused(path, "its rules do not fit", change)
+    return RuleEnsembleClassifier(n_estimators=2), change, "its rules do not fit"
+
+
+def point_beyond(forgery):
+    state = dict(map(tuple, forgery.parts[0]))["random_state"]["random"]
+    dict(map(tuple, state["dict"]))["state"]["dict"][1][1] = 10**6
+
+
+@pytest.mark.parametrize(("model", "change", "message"), [
+    (ensemble.HistGradientBoostingClassifier(max_iter=3),
+     lambda forgery: forgery.set("_loss", LOSS), "its loss and classes do not"),
+    (ensemble.HistGradientBoostingClassifier(random_state=np.random.RandomState(0)),
+     point_beyond, "a random state points outside its numbers"),
+    in_rule(3, 0.5), in_rule(3, True), in_rule(2, 7),
+], ids=range(5))  # fmt: skip
+def test_forged_classifiers_are_refused(model, change, message, tmp_path):
+    X, y, _, eras = make_data("binary")
+    save_model(clone(model).fit(X, y, eras=eras), tmp_path / "model.era")
+    assert_refused(tmp_path / "model.era", message, change)
 
 
 @pytest.fixture(scope="module")
@@ -563,17 +572,6 @@ def test_an_array_is_what_its_header_says(file, header, data):
     magic = b"\x93NUMPY\x01\x00" + len(text).to_bytes(2, "little")
     members = {f"arrays/{number}.npy": magic + text + data}
     assert_refused(file, "is damaged", lambda x: x.arrays.pop(number), members)
-
-
-def test_random_states_point_into_their_numbers(tmp_path):
-    path = tmp_path / "m.era"
-    save_model(fit(random_state=np.random.RandomState(0))[0], path)
-
-    def change(forgery):
-        state = dict(map(tuple, forgery.parts[0]))["random_state"]["random"]
-        dict(map(tuple, state["dict"]))["state"]["dict"][1][1] = 10**6
-
-    assert_refused(path, "a random state points outside", change)
 
 
 def test_other_and_unfitted_estimators_are_refused(tmp_path):
@@ -791,6 +789,12 @@ def test_names_are_text(name, regressor, tmp_path):
     assert [*tmp_path.iterdir()] == []
     _, metadata = round_trip(regressor, tmp_path, **{name: np.str_("x")})
     assert getattr(metadata, name) == "x"
+
+
+@pytest.mark.parametrize(("horizon", "stored"), [(np.int64(2), 2), ("28D", "28D")])
+def test_a_horizon_is_a_number_or_text(horizon, stored, regressor, tmp_path):
+    _, metadata = round_trip(regressor, tmp_path, horizon=horizon)
+    assert metadata.horizon == stored
 
 
 def test_a_file_that_load_model_would_refuse_is_not_put_in_place(

@@ -12,6 +12,8 @@ from sklearn import config_context, ensemble
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.metrics import make_scorer, r2_score
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 from sklearn.utils.validation import check_is_fitted
 
 from helpers.data import make_data
@@ -19,7 +21,12 @@ from helpers.estimators import fit_average, make_estimator
 from helpers.grids import slow
 from helpers.trees import assert_same_model
 from sklearn_era import ensemble as era_ensemble
-from sklearn_era.ensemble import EraForestClassifier, HistGradientBoostingRegressor
+from sklearn_era.ensemble import (
+    EraForestClassifier,
+    HistGradientBoostingRegressor,
+    JustTrainTwice,
+)
+from sklearn_era.ensemble import HistGradientBoostingClassifier as Classifier
 from sklearn_era.interop import to_sklearn
 from sklearn_era.metrics import make_era_scorer
 
@@ -110,10 +117,25 @@ def test_an_average_is_a_vote_of_its_members(kind):
                           getattr(model, "classes_", 0))  # fmt: skip
 
 
-def test_averages_that_are_no_votes_are_refused():
+def test_members_may_be_pipelines():
+    """Whose classes are their last step's."""
+    model, X = fit_average("text")
+    member = make_pipeline(StandardScaler(), model.members_["linear"])
+    model.members_["linear"] = member.fit(X, model.predict(X))
+    vote = to_sklearn(model)
+    assert np.array_equal(vote.predict(X), model.predict(X))
+    assert vote.named_estimators_["plain"].classes_.tolist() == [0, 1]
+
+
+@pytest.mark.parametrize(("member", "message"), [
+    (EraForestClassifier(2), r", a EraForestClassifier, cannot be converted: fit with"),
+    (JustTrainTwice(Classifier(max_iter=2)), " is made of sklearn_era's, which the"),
+    (make_pipeline(StandardScaler(), Classifier(max_iter=2)), " is made of sklearn_e"),
+])  # fmt: skip
+def test_averages_that_are_no_votes_are_refused(member, message):
     model, X = fit_average("two")
-    model.members_["small"] = EraForestClassifier(2).fit(X, model.predict(X))
-    with pytest.raises(ValueError, match=r"'small' of .*, a EraForestC.*: fit with"):
+    model.members_["small"] = clone(member).fit(X, model.predict(X))
+    with pytest.raises(ValueError, match=f"^Member 'small' of AutoEraC.*{message}"):
         to_sklearn(model)
     model._encoded = ["plain"]
     with pytest.raises(ValueError, match=r"encoded columns, .*encode_categories=False"):

@@ -22,14 +22,10 @@ from sklearn_era._files import whole_file
 from sklearn_era._label_columns import EraColumns
 from sklearn_era._tables.parquet import categorical_names, index_names
 from sklearn_era._tables.target import are_classes
-from sklearn_era.auto import AutoEraClassifier, AutoEraRegressor
-from sklearn_era.calibration import EraConformalClassifier, EraConformalRegressor
 from sklearn_era.cli import _ui
 from sklearn_era.cli._categories import find_known, spell
 from sklearn_era.cli._ui import InputError, check_known, check_suffix, writable
-from sklearn_era.ensemble import JustTrainTwice
 from sklearn_era.model_files._estimators import inner_models
-from sklearn_era.model_selection import EraSearchCV
 
 # Suffixes of file names, with the separator of text files.
 SUFFIXES = {".csv": ",", ".csv.gz": ",", ".tsv": "\t", ".tsv.gz": "\t"}
@@ -43,11 +39,6 @@ _NUMBER = re.compile(
 )
 _NOTHING = re.compile(r"(?i)\W*|#?n\W?a\W?|#.+[!?]|nan|nil|none|null|missing|unknown")
 _Text = str | None
-# Models whose predictions are those of the models inside, in the same eras.
-_HAND_ON = (
-    *(AutoEraClassifier, AutoEraRegressor, EraSearchCV, JustTrainTwice),
-    *(EraConformalClassifier, EraConformalRegressor),
-)
 
 
 class TableFile:
@@ -100,10 +91,14 @@ class TableFile:
         """Return the columns that an option's names and shell patterns select."""
         found: list[str] = []
         for pattern in patterns or ():
-            # A column's name may contain commas, or brackets like a pattern.
-            for part in [pattern] if pattern in self.columns else pattern.split(","):
-                is_name = (name := part.strip()) in self.columns
-                matches = [] if is_name else fnmatch.filter(self.columns, name)
+            # A column's name may contain commas or spaces, or brackets like a pattern.
+            if pattern in self.columns:
+                found.append(pattern)
+                continue
+            for part in pattern.split(","):
+                name = part.strip()
+                matches = [x for x in (name, part) if x in self.columns][:1]
+                matches = matches or fnmatch.filter(self.columns, name)
                 found += matches or [self.find(name, argument)]
         return list(dict.fromkeys(found))
 
@@ -302,6 +297,10 @@ def read_truth(table: TableFile, metadata: Any, classes: list[Any]) -> tuple[Any
         labels = table.read_labels(frame[target], "--scoring")
         texts = {x: spell(x) for x in labels.unique()}
         found = find_known(texts.values(), {spell(x): x for x in classes})
+        others = [x for x in texts if isinstance(x, str) and texts[x] not in found]
+        if others and not isinstance(classes[0], str):
+            text = f"holds '{others[0]}', and the model's classes are numbers or flags"
+            raise InputError(f"--scoring: column '{target}' {text}: correct it.")
         y = np.array([found.get(texts[x], x) for x in labels])
     else:
         remedy = "the model was fitted to numbers"
@@ -342,7 +341,7 @@ def _differs_by_era(estimator: Any) -> bool:
     """
     if hasattr(estimator, "_predictors"):  # trees
         return getattr(estimator, "era_effects", None) is not None
-    if isinstance(estimator, _HAND_ON):
+    if getattr(estimator, "_hands_eras_on", False):
         return any(map(_differs_by_era, inner_models(estimator)))
     return takes(estimator.predict, "eras")
 
