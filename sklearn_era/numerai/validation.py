@@ -259,7 +259,7 @@ class Validation:
         """Return an era's ranks; neutralize them by the columns `by`, if there are any
         and the ranks are not all equal.
         """
-        ranks = blend.ranks(block.to_numpy(), block.columns.tolist())
+        ranks = blend.ranks(block)
         if by and np.ptp(ranks) > 0:
             share = self.model.predict.neutralize_proportion
             ranks = metrics.neutralize_ranks(ranks, block[by], proportion=share)
