@@ -3,6 +3,7 @@
 import io
 import os
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -89,8 +90,11 @@ def _check_eras(eras: Iterable[Any], path: Path, *, numbered: bool) -> None:
 
 
 def check_has(path: Path, wanted: Sequence[str], names: Sequence[str]) -> None:
-    known = set(names)
-    if missing := [name for name in wanted if name not in known]:
+    """Raise DataError unless `names`, a file's columns, have each wanted one once."""
+    counts = Counter(names)
+    if twice := [name for name in wanted if counts[name] > 1]:
+        raise DataError(f"{path} has several columns {twice[0]!r}: leave one.")
+    if missing := [name for name in wanted if not counts[name]]:
         raise DataError(
             f"{path} lacks {len(missing):,} of {len(wanted):,} columns (first: "
             f"{missing[0]}): is it from another version of the data?"
@@ -147,7 +151,7 @@ def _read(path: Path, columns: Sequence[str] | None) -> tuple[str, Any]:
         key = next((name for name in ("id", *index) if name in schema.names), None)
         if key is None:
             raise DataError(f"{path} has no ids: add a column 'id' or an index.")
-        check_has(path, columns or [], schema.names)
+        check_has(path, [key, *(columns or [])], schema.names)
         table = file.read(columns=None if columns is None else [key, *columns])
         table.validate(full=True)
         if n_null := table.column(key).null_count:
