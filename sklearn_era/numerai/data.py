@@ -255,21 +255,19 @@ def select_eras(files: Sequence[Path], fit: TrainSection) -> tuple[dict[str, int
     """Return the label of each era to train on, in order; and how many rows have no
     target in the chosen eras, including chosen eras without any target.
     """
-    counts: dict[str, list[int]] = {}
+    # By era, the numbers of rows without and with a target.
+    counts: dict[str, tuple[int, int]] = {}
     for path in files:
         file = EraFile(path)
         has_target = ~np.isnan(file.read_numbers(fit.target))
-        # By era, the numbers of rows without and with a target.
-        in_file = {
-            label: np.bincount(has_target[start:stop], minlength=2).tolist()
-            for label, start, stop in file.runs()
-        }
-        for label in sorted(counts.keys() & in_file):
-            raise DataError(
-                f"{path}: era {label!r} is also in another file, so its rows would "
-                "count twice: download both files again."
-            )
-        counts |= in_file
+        for label, start, stop in file.runs():
+            if label in counts:
+                raise DataError(
+                    f"{path}: era {label!r} is also in another file, so its rows would "
+                    "count twice: download both files again."
+                )
+            n_labelled = int(np.count_nonzero(has_target[start:stop]))
+            counts[label] = stop - start - n_labelled, n_labelled
     shown = ", ".join(path.name for path in files)
     first, last = fit.first_era, fit.last_era
     # Labels of four digits sort as numbers.
