@@ -280,54 +280,36 @@ def test_benchmark_and_example_are_scored_in_the_same_eras(demo, usual):
     assert usual[BENCHMARK].scores["bmc"].scores == pytest.approx(0, abs=1e-12)
 
 
-def test_summaries_are_of_the_eras_that_all_rows_have(own, demo):
+@pytest.mark.parametrize("spoil", [
+    lambda x, rows: x[~rows],
+    lambda x, rows: x.assign(prediction=x["prediction"].mask(rows, 0.5)),
+], ids=["missing", "constant"])  # fmt: skip
+def test_summaries_are_of_the_eras_with_a_score_in_all_rows(own, demo, spoil):
     name, eras = "validation_example_preds", demo.frame("validation")["era"]
-    own.change(name, lambda x: x[eras.reindex(x.index) >= "0042"])
-    results = run(own)
-    assert results[EXAMPLE].scores["corr"].eras.tolist()[0] == "0042"
-    assert len(results[MODEL].scores["corr"].eras) == 12
-    for result in results.values():
-        corr = result.scores["corr"]
-        assert result.summary["corr"]["n_eras"] == 9
-        mean = corr.scores[corr.eras >= "0042"].mean()
-        assert result.summary["corr"]["mean"] == pytest.approx(mean)
-    notes = "".join(results[MODEL].notes)
-    assert "The summaries cover the 9 of 12 eras in which all rows have" in notes
+    own.change(name, lambda x: spoil(x, eras.reindex(x.index) < "0042"))
     # Another model's, too: here there are none.
     own.change("meta_model", lambda x: x[eras.reindex(x.index) < "0042"])
-    result = judge(own)
-    assert result.scores["mmc"].eras.tolist() == ["0039", "0040", "0041"]
-    assert result.summary["mmc"]["n_eras"] == 0
-    assert "MMC covers 3 of the 12 eras" in "".join(result.notes)
-    assert "meta_model ends with era 0041, before 0050: 'skl" in "".join(result.notes)
-    # A row of too few eras would cut the table short.
-    own.change(name, lambda x: x[eras.reindex(x.index) >= "0049"])
     results = run(own)
-    assert list(results) == [MODEL, BENCHMARK]
-    note = "example predictions is left out: it covers 2 of the 12 eras."
-    assert note in "".join(results[MODEL].notes)
-
-
-def test_means_are_of_eras_with_a_score_in_all_rows(own, demo):
-    eras = demo.frame("validation")["era"]
-    bad = eras.index[eras == "0045"]
-    name = "validation_example_preds"
-    own.change(name, lambda x: x.assign(prediction=x["prediction"].where(
-        ~x.index.isin(bad), 0.5
-    )))  # fmt: skip
-    results = run(own)
-    assert np.isnan(results[EXAMPLE].scores["corr"]["0045"])
-    assert "cover the 11 of 12 eras in which all" in "".join(results[MODEL].notes)
+    example = results[EXAMPLE].scores["corr"]
+    assert example.eras[~np.isnan(example.scores)][0] == "0042"
     for result in results.values():
-        assert {result.summary[x]["n_eras"] for x in ("corr", "mmc", "fnc")} == {11}
         corr = result.scores["corr"]
-        mean = corr.scores[corr.eras != "0045"].mean()
+        assert {result.summary[x]["n_eras"] for x in ("corr", "fnc")} == {9}
+        mean = corr.scores[corr.eras >= "0042"].mean()
         assert result.summary["corr"]["mean"] == pytest.approx(mean)
-    # A row that is constant nearly everywhere leaves the others theirs.
-    own.change(name, lambda x: x.assign(prediction=0.5))
+    assert results[MODEL].scores["mmc"].eras.tolist() == ["0039", "0040", "0041"]
+    assert results[MODEL].summary["mmc"]["n_eras"] == 0
+    notes = "".join(results[MODEL].notes)
+    assert "The summaries cover the 9 of 12 eras in which all rows have" in notes
+    assert "MMC covers 3 of the 12 eras" in notes
+    assert "meta_model ends with era 0041, before 0050: 'skl" in notes
+    # A row of too few eras would cut the table short.
+    own.change(name, lambda x: spoil(x, eras.reindex(x.index) < "0049"))
     results = run(own)
     assert list(results) == [MODEL, BENCHMARK]
     assert results[MODEL].summary["corr"]["n_eras"] == 12
+    note = "example predictions is left out: it covers 2 of the 12 eras."
+    assert note in "".join(results[MODEL].notes)
 
 
 def test_features_on_another_scale_are_refused(own):
