@@ -150,8 +150,9 @@ def test_an_average_among_other_fits():
     tables |= member({"name": "x"}, {"name": "y", "estimator": "boosting"})
     x, y = (one.train for one in resolved(**tables).models[0].members)
     assert (x.estimator, x.time_budget, y.estimator) == ("auto", 9.0, "boosting")
-    (one,) = resolved(**train(checkpoint_every=5), **model(estimator="auto")).models
-    assert (one.train.estimator, one.train.time_budget) == ("auto", 0.0)
+    shared = train(checkpoint_every=5, time_budget=9.0)
+    (one,) = resolved(**shared, **model(estimator="auto")).models
+    assert (one.train.estimator, one.train.time_budget) == ("auto", 9.0)
 
 
 @pytest.mark.parametrize(("old", "new", "said"), [
