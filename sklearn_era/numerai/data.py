@@ -151,7 +151,8 @@ def _read(path: Path, columns: Sequence[str] | None) -> tuple[str, Any]:
         key = next((name for name in ("id", *index) if name in schema.names), None)
         if key is None:
             raise DataError(f"{path} has no ids: add a column 'id' or an index.")
-        check_has(path, [key, *(columns or [])], schema.names)
+        for wanted in ([key], columns or []):
+            check_has(path, wanted, schema.names)
         table = file.read(columns=None if columns is None else [key, *columns])
         table.validate(full=True)
         if n_null := table.column(key).null_count:
