@@ -254,6 +254,10 @@ def test_an_existing_file_is_not_overwritten_and_a_missing_one_is_told(path):
     with pytest.raises(ConfigError, match="may only contain letters"):
         write_config(path, name="a b", target="target_x_20", version="v5.3")
     assert not path.exists()
+    (ignored := path.with_name(".gitignore")).unlink()
+    ignored.mkdir()
+    with pytest.raises(ConfigError, match=r"\.gitignore' cannot be written: Is a dir"):
+        write_config(path, name="a", target="target_x_20", version="v5.3")
 
 
 def test_a_link_to_a_file_has_the_folders_beside_it(path, tmp_path):
