@@ -24,7 +24,6 @@ from helpers.numerai.training import (
 from sklearn_era.numerai import training
 from sklearn_era.numerai.config import load_config
 from sklearn_era.numerai.data import read_columns, read_features
-from sklearn_era.numerai.errors import DataError
 from sklearn_era.numerai.store import load_fit
 from sklearn_era.numerai.training import FitPlan, gain_settings, read_checkpoint
 
@@ -202,15 +201,12 @@ def test_a_checkpoint_of_other_settings_is_no_reason_to_train(path, trained, tmp
     train_interrupted(path, folder, 7, **changed)
     assert why(path, folder) is None
     assert why(path, folder, **changed) == "interrupted training resumes after tree 5"
-    (folder / "model.json").write_text("{")
-    with pytest.raises(DataError, match=r"damaged .* or delete it to train again"):
-        why(path, folder)
 
 
 @pytest.mark.parametrize(("name", "change", "said"), [
     ("trees-000005.era", lambda x: x[:-1], "was changed or damaged: sha256"),
     ("trees-000005.era", None, "cannot be read: No such file"),
-    ("checkpoint.json", lambda x: x[:50], r"is damaged \(Invalid JSON"),
+    ("checkpoint.json", lambda x: x[:50], r"is damaged \(Invalid JSON.*\. Delete"),
     ("checkpoint.json", lambda x: b"{}", "Field required"),
 ])  # fmt: skip
 def test_a_damaged_checkpoint_is_told_and_replaced(path, folder, name, change, said):
@@ -290,6 +286,3 @@ def test_the_mark_of_a_complete_model_of_the_version_before_is_none(tmp_path):
     assert document["n_trees"] == 8
     path.write_text(json.dumps({**document, "file": "../model.era"}))
     assert read_checkpoint(folder) is None
-    path.write_text("{")
-    with pytest.raises(DataError, match="Delete its folder to train from scratch"):
-        read_checkpoint(folder)

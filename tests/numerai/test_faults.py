@@ -112,7 +112,7 @@ def test_a_later_submission_in_the_round_makes_up(program, monkeypatch, in_time)
     ("export", {"neutralize_proportion": "0.5"}, 7, "neutralize"),
     ("validate", lambda p: shutil.rmtree(p.data_folder), 3, "download"),
     *((x, lambda p: (p.model_folder / "model.json").write_text("[" * 9999), 3,
-       "model.json is damaged") for x in ("run", "train", "predict")),
+       "delete it to train again") for x in ("run", "train", "predict")),
     ("predict", lambda p: (p.round_folder / "predictions.csv").unlink()
      or (p.round_folder / "predictions.csv").mkdir(), 3,
      "predictions.csv cannot be written: Is a directory."),
