@@ -123,7 +123,7 @@ def expected_csv(blend: Blend, frame: pd.DataFrame) -> bytes:
     """Return our own predictions, one era at a time."""
     ranks = pd.Series(0.0, index=frame.index, name="prediction")
     for _, rows in frame.groupby("era"):
-        ranks[rows.index] = blend.ranks(rows[blend.features].to_numpy(), blend.features)
+        ranks[rows.index] = blend.ranks(rows)
     return ranks.to_frame().to_csv().encode()
 
 

@@ -102,8 +102,7 @@ def run_demo(steps: Steps) -> None:
     targets = frame[model.train.target]
     for name, place in (("demo", folder), ("gain", folder / GAIN)):
         blend, _ = load_blend(place, model)
-        blocks = (era[blend.features].to_numpy() for _, era in frame.groupby("era"))
-        ranks = [blend.ranks(block, blend.features) for block in blocks]
+        ranks = [blend.ranks(era) for _, era in frame.groupby("era")]
         corr = numerai_corr(targets, np.concatenate(ranks), eras=frame["era"])
         cells = (corr.aggregate(x) for x in ("mean", "std", "sharpe"))
         rows.append([name, *map(number, cells), str(corr.eras.size)])

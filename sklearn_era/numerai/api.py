@@ -198,31 +198,24 @@ class Numerai:
     def current_round(self) -> TournamentRound:
         """Return the round that opened last; if none has opened, the first to open."""
         found: list[TournamentRound] = []
-        for number in (0, None):
+        for number in (0, None):  # only the current round; all rounds
             try:
-                found += self._rounds(number)
+                rounds = self.ask(ROUNDS, number)
             except HttpFailure as failure:
                 # Between two rounds there is no current one: a GraphQL error.
                 if number is None or failure.status != 200:
                     raise
+                rounds = []
             now = self.http.now()
+            for x in rounds:
+                opens, closes = x.openTime, x.closeStakingTime
+                is_open = (opens or _BEGIN) <= now < (closes or _END)
+                found.append(TournamentRound(x.number, opens, closes, is_open))
             if opened := [x for x in found if (x.opens or _BEGIN) <= now]:
                 return max(opened, key=attrgetter("number"))
         if not found:
             raise ApiError(f"{ROUNDS.step}: Numerai's API returned none.")
         return min(found, key=attrgetter("number"))
-
-    def _rounds(self, number: int | None) -> list[TournamentRound]:
-        """Return the rounds that Numerai lists: if `number` is 0, only the current one;
-        if it is None, all.
-        """
-        found = self.ask(ROUNDS, number)
-        rounds = [(x.number, x.openTime, x.closeStakingTime) for x in found]
-        now = self.http.now()
-        return [
-            TournamentRound(*x, (x[1] or _BEGIN) <= now < (x[2] or _END))
-            for x in rounds
-        ]
 
     def submissions(self, model_id: str) -> list[Listed]:
         """Return the submissions of a model, the newest first."""

@@ -29,6 +29,8 @@ _FORMAT_1_PARAMETERS = {
     "learning_rate": 0.01, "max_depth": 5, "max_leaf_nodes": 32,
     "min_samples_leaf": 100, "colsample_bytree": 0.1, "l2_regularization": 0.0,
 }  # fmt: skip
+# The only estimator that uses a key.
+_USED_BY = {"time_budget": "auto", "checkpoint_every": "boosting"}
 _WHOLE = "see the file that 'sklearn-era numerai init' writes"
 # The name of a table in messages, and its value (not yet checked to be a table).
 _Layer = tuple[str, Any]
@@ -273,7 +275,8 @@ def write_config(path: Path, *, name: str, target: str, version: str) -> None:
         message = "already exists: edit it, or pass another path with --config"
         raise ConfigError(f"'{path}' {message}.") from None
     except OSError as error:
-        raise ConfigError(f"'{path}' cannot be written: {error.strerror}.") from error
+        named = error.filename or path
+        raise ConfigError(f"'{named}' cannot be written: {error.strerror}.") from error
 
 
 def resolve(document: Mapping[str, Any]) -> Config:
@@ -365,10 +368,10 @@ def _parse_train(defaults: Mapping[str, Any], *layers: _Layer) -> TrainSection:
     estimator = "boosting"
     for where, table in layers:  # an inherited key may serve other members
         estimator = table.get("estimator", estimator)
-        key = "checkpoint_every" if estimator == "auto" else "time_budget"
-        if table.get(key):
-            text = f"is of no use with estimator = {estimator!r}: remove it."
-            raise ConfigError(f"{where} {key} {text}")
+        for key, user in _USED_BY.items():
+            if table.get(key) and user not in (estimator, train.estimator):
+                text = f"is of no use with estimator = {estimator!r}: remove it."
+                raise ConfigError(f"{where} {key} {text}")
     return train
 
 

@@ -3,6 +3,7 @@
 import io
 import os
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -89,8 +90,11 @@ def _check_eras(eras: Iterable[Any], path: Path, *, numbered: bool) -> None:
 
 
 def check_has(path: Path, wanted: Sequence[str], names: Sequence[str]) -> None:
-    known = set(names)
-    if missing := [name for name in wanted if name not in known]:
+    """Raise DataError unless `names`, a file's columns, have each wanted one once."""
+    counts = Counter(names)
+    if twice := [name for name in wanted if counts[name] > 1]:
+        raise DataError(f"{path} has several columns {twice[0]!r}: leave one.")
+    if missing := [name for name in wanted if not counts[name]]:
         raise DataError(
             f"{path} lacks {len(missing):,} of {len(wanted):,} columns (first: "
             f"{missing[0]}): is it from another version of the data?"
@@ -147,7 +151,8 @@ def _read(path: Path, columns: Sequence[str] | None) -> tuple[str, Any]:
         key = next((name for name in ("id", *index) if name in schema.names), None)
         if key is None:
             raise DataError(f"{path} has no ids: add a column 'id' or an index.")
-        check_has(path, columns or [], schema.names)
+        for wanted in ([key], columns or []):
+            check_has(path, wanted, schema.names)
         table = file.read(columns=None if columns is None else [key, *columns])
         table.validate(full=True)
         if n_null := table.column(key).null_count:
@@ -251,21 +256,19 @@ def select_eras(files: Sequence[Path], fit: TrainSection) -> tuple[dict[str, int
     """Return the label of each era to train on, in order; and how many rows have no
     target in the chosen eras, including chosen eras without any target.
     """
-    counts: dict[str, list[int]] = {}
+    # By era, the numbers of rows without and with a target.
+    counts: dict[str, tuple[int, int]] = {}
     for path in files:
         file = EraFile(path)
         has_target = ~np.isnan(file.read_numbers(fit.target))
-        # By era, the numbers of rows without and with a target.
-        in_file = {
-            label: np.bincount(has_target[start:stop], minlength=2).tolist()
-            for label, start, stop in file.runs()
-        }
-        for label in sorted(counts.keys() & in_file):
-            raise DataError(
-                f"{path}: era {label!r} is also in another file, so its rows would "
-                "count twice: download both files again."
-            )
-        counts |= in_file
+        for label, start, stop in file.runs():
+            if label in counts:
+                raise DataError(
+                    f"{path}: era {label!r} is also in another file, so its rows would "
+                    "count twice: download both files again."
+                )
+            n_labelled = int(np.count_nonzero(has_target[start:stop]))
+            counts[label] = stop - start - n_labelled, n_labelled
     shown = ", ".join(path.name for path in files)
     first, last = fit.first_era, fit.last_era
     # Labels of four digits sort as numbers.

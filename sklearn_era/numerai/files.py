@@ -3,9 +3,8 @@
 import hashlib
 import json
 import re
-import secrets
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Self
@@ -15,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from sklearn_era._files import make_folder, put_in_place
+from sklearn_era._files import make_folder, whole_file
 from sklearn_era.numerai.errors import BusyError, DataError, warn
 
 
@@ -99,18 +98,13 @@ def arrays_digest(arrays: Mapping[str, NDArray[Any]]) -> str:
 
 @contextmanager
 def replacing(path: Path) -> Iterator[Path]:
-    """Yield a temporary path for the block to write to. After the block, flush the
-    written file to disk and move it to `path`. Raise DataError if that is impossible.
+    """Yield a temporary path for the block to write to, and then move the file there to
+    `path`, whose folder is made. Raise DataError if that is impossible.
     """
     try:
         make_folder(path.parent)
-        partial = path.with_name(f"{path.name}.{secrets.token_hex(4)}.partial")
-        try:
+        with whole_file(path) as partial:
             yield partial
-            put_in_place(partial, path)
-        finally:
-            with suppress(OSError):
-                partial.unlink(missing_ok=True)
     except OSError as error:
         raise DataError(f"{path} cannot be written: {error.strerror}.") from error
 

@@ -157,13 +157,10 @@ class WeightedFit:
     features: list[str]
     weight: float = 1.0
 
-    def predict(self, block: NDArray[Any], names: Sequence[str]) -> NDArray[np.float64]:
-        """Return the fit's predictions of a block's rows; `names` are its columns."""
-        X: Any = pd.DataFrame(block, columns=list(names), copy=False)[self.features]
-        # An estimator fitted without names would warn of them.
-        if not hasattr(self.estimator, "feature_names_in_"):
-            X = X.to_numpy()
-        return np.asarray(self.estimator.predict(X), dtype=np.float64)
+    def predict(self, rows: pd.DataFrame) -> NDArray[np.float64]:
+        """Return the fit's predictions of rows, by the columns of its features."""
+        predictions = self.estimator.predict(rows[self.features])
+        return np.asarray(predictions, dtype=np.float64)
 
 
 @dataclass(frozen=True)
@@ -195,9 +192,9 @@ class Blend:
             total += share * gaussianize(rank_normalize(x))
         return rank_normalize(total.round(DECIMALS))
 
-    def ranks(self, block: NDArray[Any], names: Sequence[str]) -> NDArray[np.float64]:
-        """Return ranks in (0, 1) of an era's rows; `names` are the block's columns."""
-        return self.combine([part.predict(block, names) for part in self.fits])
+    def ranks(self, rows: pd.DataFrame) -> NDArray[np.float64]:
+        """Return ranks in (0, 1) of an era's rows, by the fits' predictions."""
+        return self.combine([part.predict(rows) for part in self.fits])
 
 
 def load_blend(folder: Path, model: Model) -> tuple[Blend, list[ModelRecord]]:
@@ -223,11 +220,11 @@ def predict_live(
     features = blend.features
     frame = data.read_columns(live, list(dict.fromkeys([*features, *neutralizers])))
     data.EraFile(live).check_numeric([*frame])
-    _check_values(frame[features], records)
-    check_scale(frame[features], records, live)
-    block = frame[features].to_numpy()
-    predictions = [part.predict(block, features) for part in blend.fits]
-    if (block == block[:1]).all():
+    rows = frame[features]
+    _check_values(rows, records)
+    check_scale(rows, records, live)
+    predictions = [part.predict(rows) for part in blend.fits]
+    if (rows == rows.iloc[0]).all(axis=None):
         raise DataError(
             f"All {len(features):,} features that the model uses are constant in "
             f"{live}: download the file again."

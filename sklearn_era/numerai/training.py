@@ -12,13 +12,11 @@ estimator file.
 
 import secrets
 import shutil
-import warnings
 from collections import deque
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
-from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -59,7 +57,7 @@ _ERA_PARAMETERS = {"split_criterion", "min_samples_per_era", "min_era_coverage"}
 _ERA_PARAMETERS |= {"min_gain_share", "era_weighting", "leaf_shrinkage", "era_effects"}
 
 _N_FOLDS = 3  # of an average
-_N_SAMPLED, _MOST_VALUES = 8, 20  # eras to look at first, and the features' values
+_MOST_VALUES = 20  # of features that have few
 
 
 @dataclass(frozen=True)
@@ -178,11 +176,9 @@ def few_values(
     """
     # Most values are among those that were seen, which is faster to find than the
     # distinct values of all.
-    found, seen, in_order = np.empty(0), np.empty(0, np.int8), sorted(eras)
-    # A few eras show already if there are many.
-    samples = in_order[:: -(-len(eras) // _N_SAMPLED)], in_order
-    for chosen, file in product(samples, map(data.EraFile, files)):
-        runs = [run for run in file.runs() if run.label in chosen]
+    found, seen = np.empty(0), np.empty(0, np.int8)
+    for file in map(data.EraFile, files):
+        runs = [run for run in file.runs() if run.label in eras]
         for block in file.blocks(features, runs) if runs else ():
             is_new = block == block  # not NaN
             for value in seen[:_MOST_VALUES].tolist():
@@ -351,7 +347,7 @@ class Checkpoints:
         except DataError as error:
             reason = str(error).rstrip(".")
         text = f"Cannot resume the checkpoint in {self.folder}; training starts over"
-        warnings.warn(f"{text} ({reason}).", stacklevel=3)
+        warn(f"{text} ({reason}).")
         return estimator
 
     def begin_iteration(self, estimator: Any) -> None:

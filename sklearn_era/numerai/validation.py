@@ -199,17 +199,16 @@ class Validation:
         """
         folder, text = self.folder, ""
         last_eras = [record.last_era for record in self.records]
+        sources = [record.data_fingerprint for record in self.records]
         if self.way == "walk-forward":
+            # A fold learns from the present files, plain gain from the rows of the fit.
             folder, text = folder / "folds" / str(number), f" for fold {number}"
             last_eras = [self.folds[number - 1].last_trained] * len(last_eras)
+            sources = [self._files_digest] * len(sources)
         elif row == MODEL:
             return store.load_blend(folder, self.model)[0]
         if row == GAIN:
             folder, text = folder / GAIN, f" with plain gain{text}"
-        # A fold learns from the present files, plain gain from the rows of the fit.
-        sources = [record.data_fingerprint for record in self.records]
-        if self.way == "walk-forward":
-            sources = [self._files_digest] * len(sources)
         fits, given = [], (self.model.members, self.recipes[row], last_eras, sources)
         for member, recipe, last, source in zip(*given, strict=True):
             until = {"last_era": min(recipe.last_era or last, last)}
@@ -259,7 +258,7 @@ class Validation:
         """Return an era's ranks; neutralize them by the columns `by`, if there are any
         and the ranks are not all equal.
         """
-        ranks = blend.ranks(block.to_numpy(), block.columns.tolist())
+        ranks = blend.ranks(block)
         if by and np.ptp(ranks) > 0:
             share = self.model.predict.neutralize_proportion
             ranks = metrics.neutralize_ranks(ranks, block[by], proportion=share)

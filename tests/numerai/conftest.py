@@ -14,7 +14,6 @@ from helpers.numerai.demo import SmallDemo, small_demo
 from helpers.numerai.program import Program, demo_files
 from helpers.numerai.server import NOTES, NumeraiServer, discreet_server
 from helpers.numerai.training import make_frame, write_frame
-from sklearn_era.ensemble import HistGradientBoostingRegressor
 from sklearn_era.numerai import export_check, metrics, report
 from sklearn_era.numerai.http import Http
 
@@ -35,14 +34,6 @@ def coarse_figures():
 # Of a portable model that runs within Numerai's limits.
 CHECK = {"rows": 40, "seconds": 1.0, "peak_bytes": 0, "python": "3"}
 CHECK |= {"versions": {}, "warnings": []}
-
-
-@pytest.fixture(scope="session")
-def named(demo) -> HistGradientBoostingRegressor:
-    """A model fitted to a frame, whose columns it knows by name."""
-    train = demo.frame("train")
-    model = HistGradientBoostingRegressor(max_iter=5, early_stopping=False)
-    return model.fit(train[demo.features], train[demo.target])
 
 
 @pytest.fixture(scope="session")

@@ -4,7 +4,7 @@ import json
 import os
 import re
 import shutil
-from unittest.mock import Mock, patch
+from unittest.mock import Mock
 
 import pytest
 from hypothesis import given, settings
@@ -13,11 +13,17 @@ from hypothesis import strategies as st
 import sklearn_era
 from helpers.grids import slow
 from helpers.numerai import training as helper
-from helpers.numerai.training import FEATURES, TARGET, make_frame, train_on, why
+from helpers.numerai.training import (
+    FEATURES,
+    TARGET,
+    make_frame,
+    stopping_at,
+    train_on,
+    why,
+)
 from sklearn_era.numerai import training
 from sklearn_era.numerai.config import load_config
 from sklearn_era.numerai.data import read_columns, read_features
-from sklearn_era.numerai.errors import DataError
 from sklearn_era.numerai.store import load_fit
 from sklearn_era.numerai.training import FitPlan, gain_settings, read_checkpoint
 
@@ -41,18 +47,6 @@ def interrupted(path, tmp_path_factory):
 @pytest.fixture
 def folder(tmp_path, interrupted):
     return shutil.copytree(interrupted, tmp_path / "model")
-
-
-def stopping_at(name, times=1):
-    """A patch that ends a training where it replaces a file, for the n-th time."""
-    replace, left = os.replace, iter(range(times - 1))
-
-    def replace_or_stop(source, target):
-        if str(target).endswith(name) and next(left, None) is None:
-            raise KeyboardInterrupt
-        replace(source, target)
-
-    return patch.object(os, "replace", replace_or_stop)
 
 
 def train_interrupted(path, folder, n_trees, **changes):
@@ -85,12 +79,12 @@ def files_of(folder):
 
 
 @pytest.mark.parametrize(("stop", "parameters", "n_trees", "left"), [
-    (["/trees-000015.era"], {"colsample_bytree": 0.3}, 10, ["trees-000010"]),
-    slow(["/trees-000015.era"], GAIN, 10, ["trees-000010"]),
+    ([1, "/trees-000015.era"], {"colsample_bytree": 0.3}, 10, ["trees-000010"]),
+    slow([1, "/trees-000015.era"], GAIN, 10, ["trees-000010"]),
     # The second checkpoint's trees are there, and its JSON file is not.
-    (["/checkpoint.json", 2], {}, 5, ["trees-000005", "trees-000010"]),
+    ([2, "/checkpoint.json"], {}, 5, ["trees-000005", "trees-000010"]),
     # The record of the model is there, and its file has yet to be renamed.
-    (["/model.era"], {}, 20, ["trees-000020"]),
+    ([1, "/model.era"], {}, 20, ["trees-000020"]),
 ])  # fmt: skip
 def test_a_training_that_was_killed(tmp_path, path, stop, parameters, n_trees, left):
     """At any moment, and by a signal, `test_faults` kills whole runs."""
@@ -150,7 +144,7 @@ def test_it_is_resumed_unless_told_to_restart(path, folder):
 
 def test_a_killed_restart_keeps_the_checkpoint(tmp_path, path, folder):
     """Both have a checkpoint of as many trees, and the second is killed in writing."""
-    with stopping_at("/checkpoint.json"), pytest.raises(KeyboardInterrupt):
+    with stopping_at(1, "/checkpoint.json"), pytest.raises(KeyboardInterrupt):
         train_on(path, folder, restart=True)
     left = folder / "checkpoint-model"
     assert len(list(left.glob("trees-000005*.era"))) == 2
@@ -207,15 +201,12 @@ def test_a_checkpoint_of_other_settings_is_no_reason_to_train(path, trained, tmp
     train_interrupted(path, folder, 7, **changed)
     assert why(path, folder) is None
     assert why(path, folder, **changed) == "interrupted training resumes after tree 5"
-    (folder / "model.json").write_text("{")
-    with pytest.raises(DataError, match=r"damaged .* or delete it to train again"):
-        why(path, folder)
 
 
 @pytest.mark.parametrize(("name", "change", "said"), [
     ("trees-000005.era", lambda x: x[:-1], "was changed or damaged: sha256"),
     ("trees-000005.era", None, "cannot be read: No such file"),
-    ("checkpoint.json", lambda x: x[:50], r"is damaged \(Invalid JSON"),
+    ("checkpoint.json", lambda x: x[:50], r"is damaged \(Invalid JSON.*\. Delete"),
     ("checkpoint.json", lambda x: b"{}", "Field required"),
 ])  # fmt: skip
 def test_a_damaged_checkpoint_is_told_and_replaced(path, folder, name, change, said):
@@ -295,6 +286,3 @@ def test_the_mark_of_a_complete_model_of_the_version_before_is_none(tmp_path):
     assert document["n_trees"] == 8
     path.write_text(json.dumps({**document, "file": "../model.era"}))
     assert read_checkpoint(folder) is None
-    path.write_text("{")
-    with pytest.raises(DataError, match="Delete its folder to train from scratch"):
-        read_checkpoint(folder)

@@ -150,8 +150,9 @@ def test_an_average_among_other_fits():
     tables |= member({"name": "x"}, {"name": "y", "estimator": "boosting"})
     x, y = (one.train for one in resolved(**tables).models[0].members)
     assert (x.estimator, x.time_budget, y.estimator) == ("auto", 9.0, "boosting")
-    (one,) = resolved(**train(checkpoint_every=5), **model(estimator="auto")).models
-    assert (one.train.estimator, one.train.time_budget) == ("auto", 0.0)
+    shared = train(checkpoint_every=5, time_budget=9.0)
+    (one,) = resolved(**shared, **model(estimator="auto")).models
+    assert (one.train.estimator, one.train.time_budget) == ("auto", 9.0)
 
 
 @pytest.mark.parametrize(("old", "new", "said"), [
@@ -253,6 +254,10 @@ def test_an_existing_file_is_not_overwritten_and_a_missing_one_is_told(path):
     with pytest.raises(ConfigError, match="may only contain letters"):
         write_config(path, name="a b", target="target_x_20", version="v5.3")
     assert not path.exists()
+    (ignored := path.with_name(".gitignore")).unlink()
+    ignored.mkdir()
+    with pytest.raises(ConfigError, match=r"\.gitignore' cannot be written: Is a dir"):
+        write_config(path, name="a", target="target_x_20", version="v5.3")
 
 
 def test_a_link_to_a_file_has_the_folders_beside_it(path, tmp_path):

@@ -11,6 +11,7 @@ from unittest.mock import Mock
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from hypothesis import example, given
@@ -66,11 +67,22 @@ def test_a_refreshed_file_is_fetched_once_a_round_and_live_ones_always(fetch, se
     assert fetch(refresh=["validation"], round_number=1402) == ["live_1402.parquet"]
 
 
-def test_two_columns_of_one_name_are_refused(tmp_path):
-    path = tmp_path / "own.csv"
-    path.write_text("id,prediction,prediction\na,0.1,0.2\nb,0.3,0.4\n")
-    with pytest.raises(errors.SubmissionError, match="several columns 'prediction'"):
-        data.read_predictions(path)
+@pytest.mark.parametrize(("twice", "read"), [
+    *((name, data.read_predictions) for name in ("id", "prediction")),
+    *((name, check_parquet) for name in ("id", "era")),
+    ("prediction", lambda path: EraFile(path).read_numbers("prediction")),
+])  # fmt: skip
+def test_two_columns_of_one_name_are_refused(tmp_path, twice, read):
+    table = pa.table({"id": ["a", "b"], "era": ["0001"] * 2, "prediction": [0.1, 0.2]})
+    table = table.append_column(twice, table[twice])
+    pq.write_table(table, path := tmp_path / "own.parquet")
+    said = f"own.* has several columns '{twice}': leave one"
+    with pytest.raises((DataError, errors.SubmissionError), match=said):
+        read(path)
+    if read is data.read_predictions:
+        table.to_pandas().to_csv(path := tmp_path / "own.csv", index=False)
+        with pytest.raises(errors.SubmissionError, match=said):
+            read(path)
 
 
 def test_a_target_in_a_feature_set_is_refused():

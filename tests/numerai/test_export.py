@@ -246,7 +246,9 @@ def test_broken_rules(function, message, tmp_path, monkeypatch):
 def test_live_data_of_another_kind_are_refused(tmp_path):
     (tmp_path / "model.pkl").touch()
     with pytest.raises(TypeError, match=r"pandas.DataFrame; got builtins\.dict"):
-        export_check.check_portable_model(tmp_path / "model.pkl", {})
+        check_portable_model(tmp_path / "model.pkl", {})
+    with pytest.raises(FileNotFoundError):
+        check_portable_model(tmp_path / "absent.pkl", LIVE)
 
 
 FRAME = make_frame(3)[[]].assign(prediction=[0.1, 0.2, 0.3])
@@ -284,11 +286,6 @@ def test_beyond_the_limit_there_is_no_memory_and_close_to_it_a_warning(tmp_path)
     check = check_calls(TAKE_PREDICTION, tmp_path, memory_limit=int(1.2 * peak))
     (warning,) = check.warnings
     assert "live data grow" in warning
-
-
-def test_a_missing_model_is_named(tmp_path):
-    with pytest.raises(FileNotFoundError):
-        check_portable_model(tmp_path / "absent.pkl", LIVE)
 
 
 @pytest.mark.slow

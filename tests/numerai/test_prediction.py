@@ -154,6 +154,7 @@ def test_another_file_than_a_live_file_is_refused(predict):
 
 THREE = ["feature_a", "feature_b", "feature_c"]
 BLOCK = np.random.default_rng(0).integers(0, 5, (40, 3), dtype=np.int8)
+ROWS = pd.DataFrame(BLOCK, columns=THREE)
 
 
 def taking(*weights):
@@ -173,10 +174,9 @@ def test_fits_are_averaged_by_weight_each_on_its_own_columns():
     a, b, c = BLOCK.T.astype(float)
     total = 0.8 * norm.ppf(rank(c + 5 * a)) + 0.2 * norm.ppf(rank(3 * b))
     expected = rank(total.round(9))
-    assert blend.ranks(BLOCK, THREE) == pytest.approx(expected, abs=1e-15)
-    alone = Blend(blend.fits[1:]).ranks(BLOCK, THREE)
+    assert blend.ranks(ROWS) == pytest.approx(expected, abs=1e-15)
+    alone = Blend(blend.fits[1:]).ranks(ROWS)
     assert alone.tolist() == rank(3 * b).tolist()
     # Where the columns lie does not matter, nor do others.
-    turned = np.column_stack([BLOCK[:, 2], BLOCK[:, 0] * 0, BLOCK[:, 1], BLOCK[:, 0]])
-    names = ["feature_c", "other", "feature_b", "feature_a"]
-    assert np.array_equal(blend.ranks(turned, names), blend.ranks(BLOCK, THREE))
+    turned = ROWS[THREE[::-1]].assign(other=0)
+    assert np.array_equal(blend.ranks(turned), blend.ranks(ROWS))

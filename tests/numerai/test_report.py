@@ -16,7 +16,7 @@ from sklearn_era.ensemble import HistGradientBoostingRegressor
 from sklearn_era.numerai import report, store
 from sklearn_era.numerai.config import Workspace
 from sklearn_era.numerai.score_table import EXAMPLE
-from sklearn_era.numerai.store import Blend, WeightedFit, read_record
+from sklearn_era.numerai.store import Blend, WeightedFit, load_fit, read_record
 from sklearn_era.numerai.validation import GAIN, MODEL, Validation
 
 BENCHMARK = "v53_lgbm_amber20"
@@ -177,14 +177,15 @@ def test_exposures_are_the_largest_of_the_model_and_those_of_gain(results):
     assert "correlation of ranked predictions with the feature" in ax.get_xlabel()
 
 
-def test_split_agreement_is_of_a_sample_of_the_training(own, config, named):
+def test_split_agreement_is_of_a_sample_of_the_training(own, config):
     train, (X, y, n_trained) = own.frame("train"), sample_of(own, config)
     eras = X.index.unique()
     assert ((len(eras), n_trained), (eras[0], eras[-1])) == ((24, 30), ("0001", "0030"))
     rows = train[train["era"].isin(eras)]
     assert np.array_equal(X, rows[own.features])
     assert np.array_equal(y, rows[own.target])
-    figure = report.split_agreement({"one": named, "two": named}, X, y, n_trained)
+    fit, _ = load_fit(own.workspace.model_dir("someone"), "model")
+    figure = report.split_agreement({"one": fit, "two": fit}, X, y, n_trained)
     assert "in 24 of 30 training eras" in figure.get_suptitle()
     assert "Each bubble is all splits of one" in figure.get_supxlabel()
     assert [ax.get_title() for ax in figure.axes] == ["one", "two"]

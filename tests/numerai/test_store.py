@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 
 from helpers.numerai import refusal
+from helpers.numerai.training import stopping_at
 from sklearn_era.ensemble import HistGradientBoostingRegressor as Regressor
 from sklearn_era.numerai import store
 from sklearn_era.numerai.errors import BusyError, DataError, NoModelError
@@ -72,18 +73,6 @@ def test_numpys_numbers_in_parameters_are_numbers():
     assert type(record.parameters["max_iter"]) is int
 
 
-def stopping_before(n_done):
-    """A patch that ends the process's work before the replacement of that number."""
-    replace_file, left = os.replace, iter(range(n_done))
-
-    def replace_or_stop(source, target):
-        if next(left, None) is None:
-            raise KeyboardInterrupt
-        replace_file(source, target)
-
-    return patch.object(os, "replace", replace_or_stop)
-
-
 @pytest.mark.parametrize("second", range(5))
 @pytest.mark.parametrize("first", range(4))
 def test_stopped_twice_it_is_the_old_fit_or_the_new(tmp_path, first, second):
@@ -94,7 +83,7 @@ def test_stopped_twice_it_is_the_old_fit_or_the_new(tmp_path, first, second):
     there = 0
     for number, n_done in ((1, first), (2, second)):
         goes_on = there == 1 and (tmp_path / "model.new.era").exists()
-        with stopping_before(n_done), suppress(KeyboardInterrupt):
+        with stopping_at(n_done + 1), suppress(KeyboardInterrupt):
             save_fit(tmp_path, "model", models[number], records[number])
         there = number if n_done >= 2 + goes_on else there
         model, record = load_fit(tmp_path, "model")

@@ -42,5 +42,5 @@ def expected_ranks(blend, frame, eras=None):
     eras = frame["era"] if eras is None else eras
     ranks = pd.Series(np.nan, index=frame.index, name="prediction")
     for _, rows in frame.groupby(eras.to_numpy()):
-        ranks[rows.index] = blend.ranks(rows[blend.features].to_numpy(), blend.features)
+        ranks[rows.index] = blend.ranks(rows)
     return ranks.to_frame()

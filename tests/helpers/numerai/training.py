@@ -1,7 +1,9 @@
 """Small files in the layout of Numerai's, and trainings on them."""
 
+import os
 import shutil
 from pathlib import Path
+from unittest.mock import patch
 
 import numpy as np
 import pandas as pd
@@ -66,6 +68,21 @@ def train_on(path, folder, *, restart=False, on_progress=lambda *_: None, **give
 
 def why(path, folder, **given):
     return plan_of(path, folder, **given).why_train()
+
+
+def stopping_at(number, name=""):
+    """A patch that ends work before a file of this name is replaced for the n-th time.
+
+    Without a name, any file counts.
+    """
+    replace, left = os.replace, iter(range(number - 1))
+
+    def replace_or_stop(source, target):
+        if str(target).endswith(name) and next(left, None) is None:
+            raise KeyboardInterrupt
+        replace(source, target)
+
+    return patch.object(os, "replace", replace_or_stop)
 
 
 VERSION_BEFORE = Path(__file__).parents[2] / "numerai" / "version_before"
