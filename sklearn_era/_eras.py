@@ -225,9 +225,8 @@ def encode_eras(eras: NDArray[Any], known: Any = None) -> EncodedEras:
         codes = np.argsort(order).astype(np.int32)[encoded.codes]
         return EncodedEras(in_order_of(categories, encoded.labels[order]), codes)
     if eras.dtype.kind == "O":
-        # For Python objects, hashing all and sorting the few distinct ones is several
-        # times faster than sorting all, as `np.unique` does. (`array` would turn tuples
-        # into a table.)
+        # Hashing objects and sorting the few distinct ones is several times faster than
+        # `np.unique`, which sorts all. (`array` would turn tuples into a table.)
         labels = np.fromiter(sorted(set(eras)), dtype=object)
         index = {label: code for code, label in enumerate(labels)}
         codes = np.fromiter((index[x] for x in eras), np.int32, count=eras.size)
