@@ -142,3 +142,5 @@ def assert_same_tree(one: Any, other: Any) -> None:
     assert one.nodes.size == other.nodes.size
     for name in one.nodes.dtype.names:
         np.testing.assert_array_equal(one.nodes[name], other.nodes[name], err_msg=name)
+    for name in ("binned_left_cat_bitsets", "raw_left_cat_bitsets"):
+        np.testing.assert_array_equal(getattr(one, name), getattr(other, name))

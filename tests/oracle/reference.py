@@ -13,11 +13,8 @@ from typing import Any
 import numpy as np
 from numpy.testing import assert_allclose
 
-from oracle.formulas import boltzmann_mean
 from oracle.problems import fitted_trees
 from oracle.splits import MIN_HESSIAN_TO_SPLIT, Candidate, Node, Problem, candidates
-
-__all__ = ["Report", "boltzmann_mean", "check_fit"]
 
 
 @dataclass

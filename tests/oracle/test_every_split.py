@@ -78,21 +78,3 @@ def test_every_split_is_the_best_one_in_any_combination(always, n_slow, pytestco
     ordinary = [report for given, report in reports if "1000" not in repr(given)]
     total = sum(ordinary, Report())
     assert total.n_undecided <= total.n_splits / (6 if always else 8)
-
-
-@cases.of_each(CRITERIA, step=2)
-def test_every_split_is_the_best_one_that_pays(criterion):
-    total = Report()
-    for seed, (target, *aspects) in enumerate([
-        ("squared_error",), ("squared_error", "categorical", "missing"),
-        ("binary", "weights", "monotonic"),
-        ("squared_error", "coverage", "interaction"),
-        ("poisson", "max_features", "min_decrease"),
-        ("squared_error", "colsample", "rows_per_era"),
-    ]):  # fmt: skip
-        case = make_case(target, {"penalties", *aspects}, seed, n_eras=4)
-        total += fit_and_check(case, **criterion)
-        if seed % 2 and criterion.get("min_gain_share", 0.0) == 0.0:
-            total += fit_and_check(case, **criterion | {"min_gain_share": 0.4})
-    assert total.n_splits >= 12
-    assert total.n_undecided <= 3 + total.n_splits / 4

@@ -8,8 +8,7 @@ from .._arrays cimport omp_get_num_threads, omp_get_thread_num
 from .candidates.best cimport best_by_gain, find_gains, rank_splits
 from .candidates.listing cimport keep_best, list_splits
 from .candidates.splits cimport (
-    DIRECTIONS_FIRST, FIRST_COLUMNS, ROWS_LOOKED_AT, SHARES_OF_GAIN, THREADS,
-    CandidateSplits, note_way,
+    DIRECTIONS_FIRST, FIRST_COLUMNS, SHARES_OF_GAIN, THREADS, CandidateSplits, note_way,
 )
 from .nodes cimport feature_split, node_choice
 from .threads cimport thread_team, wait_for_team
@@ -67,16 +66,6 @@ cdef inline bint wants_to_look_at_rows(
         and n_rows < 256 * n_listed
         and not splits.bundles.all_have_masks
     )
-
-
-cdef inline void look_at_rows(
-    CandidateSplits splits, const criterion_struct * criterion
-) noexcept nogil:
-    """Set `looks_at_rows`: whether the search of a node looks at its rows."""
-    splits.looks_at_rows = wants_to_look_at_rows(
-        splits, criterion, splits.rows.n_rows, splits.rows.n_listed
-    )
-    note_way(splits, ROWS_LOOKED_AT, splits.looks_at_rows)
 
 
 cdef inline void search_node(

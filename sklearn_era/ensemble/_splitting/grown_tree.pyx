@@ -92,7 +92,10 @@ cdef class GrownTree:
             if node.choice.split.found:  # a leaf may have one too
                 records.nodes[number].gain = node.choice.largest_gain
             if not node.is_leaf:
-                split_leaf(records, number, &node.choice.split)
+                split_leaf(
+                    records, number, &node.choice.split,
+                    self.tree.has_missing_values[node.choice.split.feature_idx],
+                )
                 self.nodes[node.left].node.parent = number
                 self.nodes[node.right].node.parent = number
                 self.nodes[n_waiting].waiting = node.right

@@ -3,9 +3,9 @@
 from libc.stdint cimport uint8_t
 
 from .candidates.listing cimport mark_features
+from .candidates.splits cimport ROWS_LOOKED_AT, note_way
 from .choice cimport (
-    ERAS_ALONE, GAINS_ALONE, WHOLE_SEARCH, look_at_rows, search_node,
-    wants_to_look_at_rows,
+    ERAS_ALONE, GAINS_ALONE, WHOLE_SEARCH, search_node, wants_to_look_at_rows,
 )
 from .nodes cimport grown_node
 from .splitter_state cimport NodeSearch, SplitterState
@@ -86,7 +86,10 @@ cdef inline bint start_node(
             return False
         if criterion.traits.reads_impurities:
             search.rows.measure_impurities(&search.impurities[0])
-        look_at_rows(search.splits, criterion)
+        search.splits.looks_at_rows = wants_to_look_at_rows(
+            search.splits, criterion, node.n_rows, search.rows.n_listed
+        )
+        note_way(search.splits, ROWS_LOOKED_AT, search.splits.looks_at_rows)
     search.node.values = &search.rows.of_gradients
     search.node.pooled = node.node.pooled
     search.node.eras.n_eras = self.n_eras_of_all

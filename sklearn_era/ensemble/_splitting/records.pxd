@@ -43,15 +43,19 @@ cdef inline int add_leaf(
 
 
 cdef inline void split_leaf(
-    tree_records * records, int number, const feature_split * split
+    tree_records * records, int number, const feature_split * split, bint has_missing
 ) noexcept nogil:
-    """Turn a leaf into an inner node with this split."""
+    """Turn a leaf into an inner node with this split. Unless the split's feature has
+    missing values, those of rows to predict go to the larger child.
+    """
     cdef node_record * record = &records.nodes[number]
     record.is_leaf = False
     record.gain = split.rank.gain
     record.feature_idx = split.feature_idx
     record.bin_threshold = split.bin_idx
     record.missing_go_to_left = split.missing_go_to_left
+    if not has_missing:
+        record.missing_go_to_left = 2 * split.n_samples_left > record.count
     if split.is_categorical:
         record.is_categorical = True
         record.bitset_idx = records.n_bitsets

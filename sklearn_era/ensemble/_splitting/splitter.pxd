@@ -26,5 +26,4 @@ cdef class EraSplitter(SplitterState):
     cdef int search_children(self, int n, bint shares_sums) except -1
     cdef int lend_deferred(self, int place, grown_node * node) except -1
     cdef int search_deferred(self, int n) except -1
-    cdef void count_search(self, const grown_node * node) noexcept
     cdef void count_choice(self, const grown_node * node) noexcept

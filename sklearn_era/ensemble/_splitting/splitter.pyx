@@ -105,10 +105,6 @@ cdef class EraSplitter(SplitterState):
             self.spare.take_back(own)
         return of_all
 
-    cdef void count_search(self, const grown_node * node) noexcept:
-        self.n_searched += node.is_searched
-        self.n_kept += node.is_kept
-
     cdef void count_choice(self, const grown_node * node) noexcept:
         """Count a node in the fit's `n_splittable`, `n_uncovered`, `n_the_gains`."""
         self.n_splittable += node.choice.is_splittable

@@ -209,10 +209,10 @@ cdef class SymmetricGrower:
         split = self.splits[level]
         gains = [x[0] ** 2 / (x[1] + self.l2) for x in (left_sums, right_sums, sums)]
         split.rank.gain = max(0.0, gains[0] + gains[1] - gains[2])
-        if not self.has_missing_values[split.feature_idx]:
-            # Missing only in rows to predict: they go to the larger child.
-            split.missing_go_to_left = left_sums[2] > right_sums[2]
-        split_leaf(&records.records, place, &split)
+        split.n_samples_left = int(left_sums[2])
+        split_leaf(
+            &records.records, place, &split, self.has_missing_values[split.feature_idx]
+        )
         self.add_node(records, levels, level + 1, number, place, False, depth + 1)
         self.add_node(records, levels, level + 1, right, place, True, depth + 1)
         return 0

@@ -226,7 +226,7 @@ cdef class EraTreeGrower(GrownTree):
             grown_node * node = &self.nodes[number]
             grown_node * left = &self.nodes[self.n_nodes]
             grown_node * right = left + 1
-            feature_split * split = &node.choice.split
+            const feature_split * split = &node.choice.split
             uint8_t[MAX_BINS] goes_left
         node.left, node.right = self.n_nodes, self.n_nodes + 1
         node.is_split = True
@@ -247,11 +247,6 @@ cdef class EraTreeGrower(GrownTree):
         right.n_rows = node.n_rows - left.n_rows
         right.node.start = node.node.start + left.n_rows
         left.allowed = right.allowed = self.features.allowed_below(node)
-        if not self.tree.has_missing_values[split.feature_idx]:
-            # Missing only in rows to predict: they go to the larger child.
-            split.missing_go_to_left = (
-                left.node.pooled.n_samples > right.node.pooled.n_samples
-            )
         left.is_leaf = self.has_to_be_leaf(left)
         right.is_leaf = self.has_to_be_leaf(right)
         set_bounds(self.tree, node, left, right)
@@ -312,7 +307,8 @@ cdef class EraTreeGrower(GrownTree):
 
     cdef int add(self, int number) except -1:
         """Put a node in the queue if its search found a split; else make it a leaf."""
-        self.splitter.count_search(&self.nodes[number])
+        self.splitter.n_searched += self.nodes[number].is_searched
+        self.splitter.n_kept += self.nodes[number].is_kept
         if self.nodes[number].choice.is_deferred and not self.splitter.defers:
             self.splitter.find_split(&self.nodes[number], NULL)  # searched ahead
         if self.nodes[number].choice.split.found:

@@ -8,7 +8,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from helpers.criteria import NAMES
-from oracle.reference import boltzmann_mean as exact_boltzmann_mean
+from oracle.formulas import boltzmann_mean as exact_boltzmann_mean
 from sklearn_era.criteria import Directional, Era, Invariant, TimeRobust, VREx
 from sklearn_era.ensemble._criteria import objects
 from sklearn_era.ensemble._criteria.objects import Criterion, boltzmann_mean

@@ -157,9 +157,7 @@ LOOSE = {"min_era_coverage": 0.3}
 def test_processes_grow_the_tree_of_one(criterion):
     if criterion["split_criterion"] == "gain":
         criterion = {"split_criterion": Gain(splitter="era")}
-    params = LOOSE | criterion
-    if params["min_era_coverage"] == 1.0:
-        params |= LOOSE
+    params = criterion | LOOSE
     assert_together_as_alone(make_data(), params)
     penalties, data = np.array([0.9, 0.3, 0.0, 0.1]), make_data(n_eras=40, n_per_era=20)
     paid = assert_together_as_alone(data, params, penalties=penalties)

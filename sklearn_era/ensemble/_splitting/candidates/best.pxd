@@ -1,7 +1,6 @@
 # The best split of a feature and of a node, by gain and by the criterion's key.
 
 from libc.math cimport INFINITY
-from ..._arrays cimport init_bitset
 
 from .orders cimport set_left_categories, set_orders
 from .splits cimport CandidateSplits, feature_bins, split_order, sums_of_column
@@ -21,12 +20,22 @@ cdef inline void find_gains(
     CandidateSplits splits, thread_team team
 ) noexcept nogil:
     """Set the largest gain of each feature that the node may use, by all threads."""
-    cdef int i
+    cdef:
+        feature_bins * feature
+        order_sides sides
+        double largest
+        int i, k
     for i in range(
         first_of(team, splits.n_features), stop_of(team, splits.n_features)
     ):
-        if splits.features[i].is_active:
-            find_largest_gain(splits, &splits.features[i])
+        feature = &splits.features[i]
+        if not feature.is_active:
+            continue
+        set_orders(splits, feature)
+        largest = -INFINITY
+        for k in range(feature.n_orders):
+            largest = max(largest, gains_of_order(splits, feature, k, &sides))
+        feature.largest_gain = largest
     wait_for_team(team)
 
 
@@ -89,20 +98,6 @@ cdef inline feature_split rank_splits(
     return best
 
 
-cdef inline void find_largest_gain(
-    CandidateSplits splits, feature_bins * feature  # IN and OUT
-) noexcept nogil:
-    """Set the orders of a feature's bins, and the largest gain of its splits."""
-    cdef:
-        order_sides sides
-        double largest = -INFINITY
-        int k
-    set_orders(splits, feature)
-    for k in range(feature.n_orders):
-        largest = max(largest, gains_of_order(splits, feature, k, &sides))
-    feature.largest_gain = largest
-
-
 cdef inline double gains_of_order(
     CandidateSplits splits, const feature_bins * feature,
     int k,                    # order
@@ -161,7 +156,6 @@ cdef inline feature_split make_split(
     split.n_samples_left = <unsigned int> n_left
     split.sum_gradients_left = sum_gradients_left
     split.sum_hessians_left = sum_hessians_left
-    init_bitset(split.left_cat_bitset)
     if feature.is_categorical:
         split.bin_idx = 0
         split.missing_go_to_left = set_left_categories(

@@ -194,12 +194,10 @@ cdef class SubtreeGrower:
             if not (may_split(self, &node) and find_split(self, &node, &split)):
                 continue
             partition_node(self, &node, &split)
-            if self.columns[split.feature_idx].missing_code < 0:
-                # Missing only in rows to predict: they go to the larger child.
-                split.missing_go_to_left = (
-                    2 * split.n_samples_left > node.pooled.n_samples
-                )
-            split_leaf(self.records, number, &split)
+            split_leaf(
+                self.records, number, &split,
+                self.tree.has_missing_values[split.feature_idx],
+            )
             # The left child comes first.
             make_children(
                 &self.tree, &node, &split, number,
@@ -383,7 +381,7 @@ cdef split_large(tree_records * records, int number, info):
     if split.is_categorical:
         for i in range(BITSET_SIZE):
             split.left_cat_bitset[i] = info.left_cat_bitset[i]
-    split_leaf(records, number, &split)
+    split_leaf(records, number, &split, True)  # decided by scikit-learn
 
 
 def is_pure_node(
