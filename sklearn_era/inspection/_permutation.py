@@ -132,8 +132,6 @@ def _falls_in_fold(
     def score(rows: Any) -> Array:
         found = np.full(eras.labels.size, np.nan)
         scores = scorer(model, rows, y[test], era_codes=codes, **options)
-        if not isinstance(scores, EraMean):
-            raise ValueError(f"scoring must return one number; got {scores!r}.")
         found[scores.codes] = scores.scores
         return found
 

@@ -82,8 +82,9 @@ class EraScores(Mapping[Any, Any]):
         """Return `by_metric` if there are several metrics, else its only value."""
         return by_metric if isinstance(self.scores, dict) else by_metric.popitem()[1]
 
+    # Not `_places`: pickles of older versions have it by label.
     @cached_property
-    def _places(self) -> dict[Any, int]:
+    def _places_by_key(self) -> dict[Any, int]:
         return {key: place for place, key in enumerate(keys_of(self.eras))}
 
     def __iter__(self) -> Iterator[Any]:
@@ -105,7 +106,7 @@ class EraScores(Mapping[Any, Any]):
     def __getitem__(self, era: Any) -> Any:
         try:
             is_date = self.eras.dtype.kind == "M" and isinstance(era, str)
-            place = self._places[key_of(np.datetime64(era) if is_date else era)]
+            place = self._places_by_key[key_of(np.datetime64(era) if is_date else era)]
         except (KeyError, TypeError, ValueError):
             known = ", ".join(map(repr, list(self)[:3]))
             raise KeyError(f"no era {era!r}; the first are {known}") from None

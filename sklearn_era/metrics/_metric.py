@@ -138,8 +138,9 @@ def bound(metric: Any, params: Mapping[str, Any]) -> tuple[Any, Mapping[str, Any
     """Return (function, arguments): of a partial, its function and its arguments joined
     with `params`; of any other metric, the metric and `params`.
     """
-    if isinstance(metric, partial) and not metric.args:
-        return metric.func, {**metric.keywords, **params}
+    # Python joins a partial of a partial, but not if the inner one has a name.
+    while isinstance(metric, partial) and not metric.args:
+        metric, params = metric.func, {**metric.keywords, **params}
     return metric, params
 
 

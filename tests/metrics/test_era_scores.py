@@ -208,6 +208,7 @@ def test_tables_and_texts_of_results(monkeypatch):
     frame = found.to_frame()
     assert (frame.index.name, [*frame]) == ("era", ["r2_score", "n_samples"])
     assert frame["r2_score"].tolist() == found.scores.tolist()
+    vars(found)["_places"] = {era: i for i, era in enumerate(found)}  # of old pickles
     for second in ("2024-01-12", pd.Timestamp("2024-01-12"), date(2024, 1, 12)):
         assert found[second] == found.scores[1]
     assert "2024-01-13" not in found

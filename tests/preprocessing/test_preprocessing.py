@@ -354,6 +354,7 @@ def test_predictions_come_back_to_the_level_of_their_era():
 
 @pytest.mark.parametrize("estimator", [
     EraTargetRegressor(LinearRegression()), EraStandardScaler(), EraTargetEncoder(),
+    Booster(era_effects="intercept", max_iter=2),
 ], ids=lambda x: type(x).__name__)  # fmt: skip
 def test_labels_in_another_order_of_rows_are_warned_of(estimator):
     frame, weeks = pd.DataFrame({"a": np.arange(60.0)}), pd.Series(np.arange(60) // 6)
