@@ -8,6 +8,7 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
+from ..._era_arguments import warn_of_row_order
 from ..._era_axes import read_again, read_known
 from ..._era_calendar import horizons
 from ..._era_columns import era_columns_in, names_columns, take_era_column
@@ -43,6 +44,7 @@ def in_eras(estimator: BaseEstimator, X: Table, eras: Eras | None) -> Any:
     check_is_fitted(estimator)
     is_name = names_columns(eras, X)
     X, eras = take_era_column(X, eras)
+    warn_of_row_order(eras, X)
     if not hasattr(estimator, "_era_labels"):
         if is_name:  # of a column that is no feature
             return _predictor_of(estimator, X, 0.0)
