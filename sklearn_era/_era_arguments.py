@@ -226,9 +226,9 @@ def eras_by_name(fit: Callable[_P, _T]) -> Callable[_P, _T]:
 
 def warn_of_row_order(
     eras: Eras | None, X: Table, name: str = "eras", X_name: str = "X"
-) -> None:
+) -> bool:
     """Warn if labels have the same index as X in another order: the index is ignored,
-    and labels belong to rows by position.
+    and labels belong to rows by position. Return whether there was a warning.
     """
     index: Any = getattr(eras, "index", None)
     rows: Any = getattr(X, "index", None)
@@ -239,14 +239,16 @@ def warn_of_row_order(
         or index.dtype != rows.dtype
         or not (index.is_unique and rows.is_unique)
     ):
-        return
+        return False
     step = max(1, len(index) // 1000)  # a lookup of millions would take seconds
     some = index[::step]
-    if (rows.get_indexer(some) >= 0).all():
+    is_other = bool((rows.get_indexer(some) >= 0).all())
+    if is_other:
         warn_user(
             f"{name} has the index of {X_name} in another order, and labels belong to "
             f"rows by their place, as those of y do: pass {name}.loc[{X_name}.index]."
         )
+    return is_other
 
 
 def encode_groups(

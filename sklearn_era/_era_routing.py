@@ -6,7 +6,7 @@ import inspect
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from functools import partial
-from typing import Any, ClassVar
+from typing import Any, ClassVar, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -208,7 +208,8 @@ def take_fitted_columns(
     elif not names_columns(eras, X):
         X = without_era_column(model, X)
     X, eras = take_era_column(X, eras)
-    warn_of_row_order(eras, X)
+    if warn_of_row_order(eras, X):  # models inside are not to warn again
+        eras = cast(Any, eras).set_axis(cast(Any, X).index)
     if pair and not isinstance(eras, EraColumns | None):
         eras = read_again(model, eras, X)[0]
     return X, eras

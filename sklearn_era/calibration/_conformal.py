@@ -13,7 +13,7 @@ from sklearn.utils import column_or_1d
 from sklearn.utils._param_validation import Interval, validate_params
 from sklearn.utils.validation import check_is_fitted
 
-from .._era_labels import missing_rows
+from .._era_labels import kind_of, missing_rows
 from .._era_routing import score, take_eras_to_predict, with_eras
 from .._parameter_object import parameter, with_parameters
 from .._scikit_learn import check_sample_weight
@@ -98,8 +98,8 @@ def coverage_score(
     ------
     ValueError
         If `y_pred` has the wrong shape, holds booleans but `classes` is None, or holds
-        numbers but `classes` is given; if ends of intervals or targets are missing; or
-        if a weight is negative.
+        numbers but `classes` is given; if ends of intervals or targets are missing; if
+        targets and `classes` are labels of two kinds; or if a weight is negative.
 
     Examples
     --------
@@ -126,7 +126,15 @@ def coverage_score(
                 )
         is_in: Any = (found[:, 0] <= y) & (y <= found[:, 1])
     else:
-        is_in = (found & (y[:, np.newaxis] == np.asarray(classes))).any(axis=1)
+        is_class = y[:, np.newaxis] == np.asarray(classes)
+        of_target, of_classes = (np.asarray(x).ravel()[0] for x in (y, classes))
+        if not is_class.any() and kind_of(of_target) != kind_of(of_classes):
+            raise ValueError(
+                f"y_true holds labels such as {of_target!s}, a {kind_of(of_target)}, "
+                f"and classes such as {of_classes!s}, a {kind_of(of_classes)}: pass "
+                "labels of one kind."
+            )
+        is_in = (found & is_class).any(axis=1)
     return float(np.average(is_in, weights=check_sample_weight(sample_weight, y)))
 
 

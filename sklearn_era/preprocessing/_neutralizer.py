@@ -125,7 +125,7 @@ class EraNeutralizer(EraTransformer):
             self._columns = np.flatnonzero(mask).tolist()
             if not any(isinstance(x, bool | np.bool_) for x in given):  # in their order
                 at = (names.index(x) if isinstance(x, str) else x for x in given)
-                self._columns = [*map(int, at)]
+                self._columns = [*dict.fromkeys(map(int, at))]
         return values, encoded
 
     def _learn(self, X: Array, eras: EncodedEras, weights: Array) -> None:

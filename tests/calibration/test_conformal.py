@@ -309,6 +309,7 @@ def test_coverage_is_drawn_by_era():
     *(([0, 1], wrong, {}, "^y_pred must hold booleans, .* if classes h")
       for wrong in (SETS, SETS[:, :2], pl.DataFrame(SETS[:, :2]))),
     (FOUR, ENDS, {"classes": [1, 2]}, "^y_pred must hold booleans"),
+    (["a", "b"], SETS, {"classes": [0, 1, 2]}, "as a, a text, and cl.* 0, a num"),
     *((FOUR, wrong, {}, r"y_pred must be of shape \(4, 2\); got")
       for wrong in ([[0, 1]], ENDS[0])),
     ([*FOUR[:3], np.nan], ENDS, {}, "^y_true has 1 missing .* first at row 3"),

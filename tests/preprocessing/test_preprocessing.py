@@ -226,7 +226,9 @@ def test_means_and_units_of_columns_are_free(transformer):
 def test_neutralizers_are_names_places_or_a_mask_of_the_fit():
     frame, mask = pd.DataFrame(X, columns=[*"vwxyz"]), [False, True, False, True, False]
     expected = EraNeutralizer([1, 3]).fit(X, eras=ERAS)
-    for table, given in ((X, mask), (frame, mask), (frame, ["w", "y"]), (X, (3, 1))):
+    for table, given in (
+        (X, mask), (frame, mask), (frame, ["w", "y"]), (X, (3, 1)), (X, [1, 3, 1]),
+    ):  # fmt: skip
         found = EraNeutralizer(given).fit(table, eras=ERAS)
         order = [1, 0, 2] if given == (3, 1) else [0, 1, 2]
         assert_allclose(found.coef_[order], expected.coef_, atol=1e-12)
@@ -354,7 +356,8 @@ def test_predictions_come_back_to_the_level_of_their_era():
 
 @pytest.mark.parametrize("estimator", [
     EraTargetRegressor(LinearRegression()), EraStandardScaler(), EraTargetEncoder(),
-    Booster(era_effects="intercept", max_iter=2),
+    Booster(max_iter=3, era_effects="intercept"),
+    EraConformalRegressor(Booster(max_iter=3, era_effects="intercept")),
 ], ids=lambda x: type(x).__name__)  # fmt: skip
 def test_labels_in_another_order_of_rows_are_warned_of(estimator):
     frame, weeks = pd.DataFrame({"a": np.arange(60.0)}), pd.Series(np.arange(60) // 6)
@@ -362,8 +365,9 @@ def test_labels_in_another_order_of_rows_are_warned_of(estimator):
     with pytest.warns(UserWarning, match=message):
         estimator.fit(frame, frame.a, eras=weeks[::-1])
     respond = getattr(estimator, "transform", None) or estimator.predict
-    with pytest.warns(UserWarning, match=message):
+    with pytest.warns(UserWarning, match=message) as caught:
         respond(frame, eras=weeks[::-1])
+    assert len(caught) == 1
 
 
 def make_task(n_eras=12, n_rows=50):
