@@ -134,8 +134,10 @@ def _places_in(parameter: str, value: Any, n_columns: int) -> list[int]:
     """Return the indices of columns that a parameter's value holds. If the value has an
     entry for each column of X, return the indices of all columns.
     """
-    if parameter not in _BY_PLACE or not isinstance(value, Collection | np.ndarray):
+    if parameter not in _BY_PLACE or not isinstance(value, Collection):
         return []
+    # Of an array without dimensions, scikit-learn takes the number.
+    value = np.atleast_1d(value) if isinstance(value, np.ndarray) else value
     if parameter == "transformers":  # of a ColumnTransformer
         return [x for *_, one in value for x in _places_chosen(one, n_columns)]
     if parameter == "interaction_cst":

@@ -100,8 +100,6 @@ def legend_above(ax: Axes, low: float, high: float) -> None:
     for n_columns in (n_entries, 2, 1):
         legend = ax.legend(loc="upper center", ncols=n_columns, **_COMPACT)
         legend.set_in_layout(False)  # it is inside
-        for text in legend.get_texts():
-            text.set_parse_math(False)
         size = legend.get_window_extent()
         if size.width <= whole.width:
             break

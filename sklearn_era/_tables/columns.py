@@ -315,8 +315,8 @@ def to_numbers(values: Any) -> NDArray[np.float64]:
     """Return values of any dtype as numbers, or raise ValueError or TypeError."""
     dtype = values.dtype
     if holds_dates(dtype):
-        first = np.asarray(values[:1])[0]
-        raise ValueError(f"it holds dates or times, such as {first}")
+        such = [f", such as {first}" for first in np.asarray(values[:1])]
+        raise ValueError("it holds dates or times" + "".join(such))
     if getattr(dtype, "kind", "") == "c":
         raise ValueError("it holds complex numbers (Complex data not supported)")
     if hasattr(values, "iloc"):

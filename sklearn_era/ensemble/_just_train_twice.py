@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import warnings
 from numbers import Integral, Real
 from typing import Any, ClassVar, Self
@@ -47,9 +48,6 @@ from ..model_selection._out_of_era import (
     take_attributes,
 )
 from ..model_selection._search_scores import prediction
-
-# The default of `identification_iterations`.
-_N_ITERATIONS = 10
 
 
 def _has(name: str) -> Any:
@@ -138,7 +136,7 @@ class JustTrainTwice(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
     def __init__(
         self, estimator: Estimator, *,
         identification_estimator: Estimator | None = None,
-        identification_iterations: int = _N_ITERATIONS, upweight: float = 5.0,
+        identification_iterations: int = 10, upweight: float = 5.0,
     ) -> None:  # fmt: skip
         self.estimator = estimator
         self.identification_estimator = identification_estimator
@@ -246,11 +244,14 @@ class JustTrainTwice(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
             name = _iterations_parameter(self.estimator)
         first = clone(self.estimator if given is None else given)
         n_iter = self.identification_iterations
+        # A subclass may lack the parameter, or have another default.
+        known = inspect.signature(type(self)).parameters
+        default = getattr(known.get("identification_iterations"), "default", n_iter)
         if name is not None:
             now = first.get_params()[name]  # None is XGBoost's own default
             if now is None or now > n_iter:
                 first.set_params(**{name: n_iter})
-        elif n_iter != _N_ITERATIONS:
+        elif n_iter != default:
             reader = "estimator" if given is None else "identification_estimator"
             warn_user(
                 f"{reader}={getattr(self, reader)!r} makes no use of "

@@ -162,7 +162,8 @@ class EraScoreDisplay:
             self.line_, self.errorbar_, self.forecast_ = found
             ax.set_xlabel(self.score_name)
             return self
-        worst_label = f"worst: {texts[self.worst]}"
+        # Also in a legend of the user, a $ in a label is no formula.
+        worst_label = f"worst: {texts[self.worst]}".replace("$", r"\$")
         if kind == "bar":
             style = {"color": BLUE, "label": "_eras"} | kwargs
             self.bars_ = ax.bar(places, scores, **style)

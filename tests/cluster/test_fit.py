@@ -507,6 +507,7 @@ def test_columns_without_a_value(client):
 
 @pytest.mark.parametrize(("given", "has_classes", "message"), [
     ({"y": MONTHS[:6].to_numpy()}, False, "y is not numeric: it holds dates"),
+    ({"y": np.empty(0, "M8[s]")}, False, "y is not numeric: .* dates or times[.]"),
     ({"y": [None, *"abbab"]}, True, r"y has 1 missing value\(s\), the first at row 0"),
     ({"y": np.ma.masked_equal(np.arange(6.0), 3)}, False, "y is masked"),
     ({"y": np.full(6, np.inf)}, False, "y has missing or infinite values in 6 rows"),

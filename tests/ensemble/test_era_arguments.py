@@ -309,14 +309,21 @@ def test_text_of_a_label_a_row_is_no_name():
         assert model.era_labels_.tolist() == sorted(eras)
 
 
-def test_interactions_of_no_groups_are_left_to_the_fit():
+@pytest.mark.parametrize(("name", "value", "message"), [
+    ("interaction_cst", [0, 1], "Interaction constraints must be a sequence"),
+    ("interaction_cst", np.array(1), "The 'interaction_cst' parameter"),
+    ("feature_penalty", np.array(0.5), r"feature_penalty has shape \(\)"),
+    ("monotonic_cst", np.array(2), "monotonic_cst must be an array-like"),
+])  # fmt: skip
+def test_parameters_of_a_wrong_form_are_left_to_the_fit(name, value, message):
     frame = pd.DataFrame({"week": np.arange(60) // 10, "a": np.arange(60)})
-    with pytest.raises(ValueError, match="Interaction constraints must be a sequence"):
-        Regressor(interaction_cst=[0, 1]).fit(frame, frame["a"], eras="week")
+    with pytest.raises(ValueError, match=f"^{message}"):
+        Regressor(**{name: value}).fit(frame, frame["a"], eras="week")
 
 
 @pytest.mark.parametrize(("name", "by_place", "by_name"), [
     ("categorical_features", [1], ["shop"]),
+    ("categorical_features", np.array(1), ["shop"]),
     ("categorical_features", np.array([False, True, False]), ["shop"]),
     ("feature_penalty", {1: 5.0, "b": 0.5}, {"shop": 5.0, "b": 0.5}),
     ("feature_penalty", [0.0, 5.0, 0.5], [5.0, 0.5]),

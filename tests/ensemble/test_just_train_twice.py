@@ -228,13 +228,23 @@ def test_iterations_without_effect_are_warned_of(params, reader):
         model.fit(np.nan_to_num(X), y)
 
 
-def test_a_subclass_may_have_fewer_parameters():
+def test_a_subclass_may_have_fewer_parameters_and_other_defaults():
     class Stronger(JustTrainTwice):
         def __init__(self, upweight=9.0):
             super().__init__(RandomForestClassifier(5, max_depth=1), upweight=upweight)
 
+    class Longer(JustTrainTwice):
+        def __init__(self, estimator=None, *, identification_iterations=20):
+            first = RandomForestClassifier(5, max_depth=1)
+            super().__init__(
+                estimator or first, identification_iterations=identification_iterations
+            )
+
     X, y, *_ = make_data("binary")
-    assert Stronger().fit(X, y).is_upweighted_.any()
+    for model in (Stronger(), Longer()):
+        assert model.fit(X, y).is_upweighted_.any()
+    with pytest.warns(UserWarning, match="no use of identification_iterations=10"):
+        Longer(identification_iterations=10).fit(X, y)
 
 
 @pytest.mark.parametrize("requests", [False, True])

@@ -225,6 +225,16 @@ def test_a_dollar_in_a_name_is_no_formula(kind):
         assert not (label.get_parse_math() and "$" in label.get_text())
 
 
+@pytest.mark.parametrize("kind", ["bar", "line"])
+def test_formulas_of_the_user_stay_in_legends(kind):
+    display = EraScoreDisplay(scores=[1.0, 2.0], era_labels=[r"$\x$", "b"])
+    display.plot(kind=kind, label=r"$\rho$")
+    legends = display.ax_.get_legend(), display.ax_.legend()
+    display.figure_.canvas.draw()  # which reads formulas
+    for text in (text for legend in legends for text in legend.get_texts()):
+        assert text.get_parse_math()
+
+
 def test_a_new_forest_plot_is_as_high_as_its_rows(pyplot, ax):
     names = [f"hospital {i}" for i in range(40)]
     display = EraScoreDisplay(scores=np.arange(40), era_labels=names)

@@ -18,7 +18,6 @@ from ..._era_columns import names_columns, take_era_column
 from ..._era_labels import missing_rows
 from ..._eras import EncodedEras, read_eras
 from ..._scikit_learn import check_categorical_features, check_sample_weight
-from ..._tables.checks import check_table
 from ..._tables.parquet import ParquetColumns
 from ..._tables.target import check_values
 from ..._typing import Eras, Seed, Table
@@ -26,7 +25,7 @@ from .floats import FloatColumns, fit_and_bin_columns
 from .integer_columns import as_integer_columns
 from .integers import bin_columns, fit_bin_mapper
 from .parquet import bin_features, check_names, read_kept_eras, read_target
-from .read_columns import check_numbers
+from .read_columns import check_numbers, checked_table
 
 
 @dataclass(kw_only=True, repr=False, eq=False)
@@ -145,7 +144,7 @@ class BinnedDataset:
         era_column: Any = eras if names_columns(eras, X) else None
         X, eras = take_era_column(X, eras)
         warn_of_row_order(eras, X)
-        check_table(X)
+        X = checked_table(X)
         check_numbers(None, X)
         if check_categorical_features(X, "from_dtype") is not None:
             raise ValueError(

@@ -29,9 +29,7 @@ def encode(estimator: BaseEstimator, X: Any, *, reset: bool) -> Any:
     """Preprocess X as scikit-learn does; `reset` is True in a fit. In predictions, call
     `read_by_column` if scikit-learn fails on X or may misread X (see `must_be_read`).
     """
-    check_table(X)
-    if isinstance(X, list | tuple) or any(map(_misleads_numpy, {*dtypes_of(X)})):
-        X = as_frame(X)
+    X = checked_table(X)
     preprocess: Any = gradient_boosting.BaseHistGradientBoosting._preprocess_X
     if not reset and must_be_read(estimator, X):
         return read_by_column(estimator, X)
@@ -57,6 +55,13 @@ def encode(estimator: BaseEstimator, X: Any, *, reset: bool) -> Any:
             read = read_by_column(estimator, X, rows)
             found[rows] = np.where(np.isnan(found[rows]), read, found[rows])
     return found
+
+
+def checked_table(X: Any) -> Any:
+    """Check a table; return it unchanged, or in a form that NumPy does not misread."""
+    check_table(X)
+    is_misread = any(map(_misleads_numpy, {*dtypes_of(X)}))
+    return as_frame(X) if is_misread or isinstance(X, list | tuple) else X
 
 
 def _misleads_numpy(dtype: object) -> bool:

@@ -320,6 +320,7 @@ def test_max_bins_are_those_of_the_estimator_and_no_feature_is_categorical():
         model.set_params(categorical_features=features).fit(dataset)
 
 
+PERIODS = pd.DataFrame({"a": pd.period_range("2024", periods=3, freq="M")})
 TWO_ROWS = pd.DataFrame({"a": [1.5, 2], "b": [np.nan, np.nan]})
 
 
@@ -335,6 +336,8 @@ TWO_ROWS = pd.DataFrame({"a": [1.5, 2], "b": [np.nan, np.nan]})
     ({"X": np.ma.masked_array(np.ones((3, 2)), [[1, 0]] * 3)}, "^X is masked: set the"),
     ({"X": TWO_ROWS.set_axis(["a", "a"], axis=1)}, "^X has 2 columns 'a'; give each"),
     ({"X": TWO_ROWS.assign(a=pd.Timestamp("2024"))}, "column 'a' .* holds datetime64"),
+    ({"X": [[0.5, np.datetime64("2024")]] * 3}, "column 1 is not .* holds datetime64"),
+    ({"X": pa.Table.from_pandas(PERIODS)}, "column 'a' is not .* holds period"),
     ({"X": np.zeros((3, 2), "m8[s]")}, "column 0 is not numeric: it holds timedelta64"),
     ({"X": [["a"], ["b"], ["c"]]}, "could not convert string to float"),
     ({"X": TWO_ROWS.assign(b=["x", "y"])}, r"X: column 'b' is not numeric: .*'x'"),
