@@ -680,6 +680,7 @@ def test_errors_of_own_scorers_are_told(scoring, refit):
         search.set_params(error_score="raise").fit(X, y, eras=eras)
     if callable(scoring) and refit is True:
         given = {"eras": eras, "test_eras": [8, 9, 10, 11], "scoring": scoring}
+        told = f"scoring: fails_in_era_8 is {told}"
         with pytest.warns(UndefinedMetricWarning, match=told):
             holdout_curve(Ridge(), X, y, param_range=[8], **given)
 
