@@ -106,7 +106,7 @@ def era_permutation_importance(
     falls = np.stack(found, axis=1)
     tested = np.unique(encoded.codes[np.concatenate([test for _, test in folds])])
     scores = EraMean(tested, mean_over_folds(falls)[:, tested].sum(axis=0))
-    warn_of_undefined([scores], encoded.labels, str(scoring or "the score"))
+    warn_of_undefined([scores], encoded.labels, scoring)
     mean, error = mean_and_safe_error(falls, are_ordered)
     names = [*names_of_columns(X)] or [f"x{j}" for j in range(falls.shape[0])]
     result = Bunch(

@@ -154,7 +154,7 @@ def holdout_curve(
         )
         found = [*progress.of(fitted, texts)]
     seen, unseen = zip(*found, strict=True)
-    warn_of_undefined([*seen, *unseen], encoded.labels, str(scoring or "the score"))
+    warn_of_undefined([*seen, *unseen], encoded.labels, scoring)
     return Bunch(
         param_range=_as_array(values), train_scores=np.array(seen)[:, np.newaxis],
         test_scores=np.array([x.scores for x in unseen]),

@@ -273,12 +273,17 @@ def of_classes(scorer: Any) -> Any:
     return known
 
 
-def warn_of_undefined(scores: Sequence[Any], labels: NDArray[Any], name: str) -> None:
+def warn_of_undefined(
+    scores: Sequence[Any], labels: NDArray[Any], scoring: Any
+) -> None:
     """Warn of eras whose score is NaN, as means over eras leave them out."""
     means = [x for x in scores if isinstance(x, EraMean)]
     codes = [x.codes[np.isnan(x.scores)] for x in means]
     if (lost := np.unique(np.concatenate([[], *codes])).astype(np.intp)).size:
         why = next((f" The first error: {x.why}" for x in means if x.why), "")
+        name = scoring or "the score"
+        if not isinstance(name, str):  # scikit-learn 1.7 has no repr of some scorers
+            name = metric_name(getattr(scoring, "_score_func", scoring))
         warn_user(
             f"scoring: {name} is undefined in {lost.size} era(s) "
             f"({listed(labels[lost])}), which means over eras leave out. Merge them, "

@@ -232,7 +232,7 @@ class SearchByEra(GridSearchCV):
         """
         if callable(refit):
             return super()._select_best_index(refit, refit_metric, results)
-        names = [f"split{k}_test_{refit_metric}" for k in range(self.n_splits_)]
+        names = [f"split{k}_test_{refit_metric}" for k in range(len(self._folds))]
         is_scored = np.isfinite([results[name] for name in names])
         who = "No candidate can"
         if self.rule == "one_standard_error":

@@ -28,7 +28,9 @@ _GAP = "gap, which is purge and embargo together"
 
 def check_splitter(splitter: Any) -> None:
     """Raise ValueError if a parameter is invalid."""
-    constraints, given = splitter._parameter_constraints, vars(splitter)
+    constraints = splitter._parameter_constraints
+    # A subclass may have set attributes of its own.
+    given = {name: getattr(splitter, name) for name in constraints}
     name = f"{type(splitter).__name__}.__init__"
     validate_parameter_constraints(constraints, given, name)
     refuse_bools(given)  # which count as numbers

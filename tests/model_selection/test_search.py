@@ -392,6 +392,19 @@ def test_a_candidate_that_cannot_be_fitted_is_none():
         search.set_params(error_score="raise").fit(X, y, eras=eras)
 
 
+def test_the_best_is_chosen_before_the_number_of_splits_is_kept(monkeypatch):
+    """As scikit-learn 1.7 and 1.8 do."""
+    select = EraSearchCV._select_best_index
+
+    def select_first(search, *args):
+        vars(search).pop("n_splits_", None)
+        return select(search, *args)
+
+    monkeypatch.setattr(EraSearchCV, "_select_best_index", select_first)
+    search = EraSearchCV(Ridge(1e4), {"alpha": [1.0]}).fit(X, y, eras=eras)
+    assert search.best_params_ == {"alpha": 1.0}
+
+
 @pytest.mark.parametrize(("params", "arguments", "message"), [
     ({}, {"eras": None}, "EraSearchCV needs eras: pass eras=... with one lab"),
     ({}, {"eras": np.zeros(240)}, r"holds 1 label\(s\) \(n_samples=240\)"),
@@ -667,6 +680,7 @@ def test_errors_of_own_scorers_are_told(scoring, refit):
         search.set_params(error_score="raise").fit(X, y, eras=eras)
     if callable(scoring) and refit is True:
         given = {"eras": eras, "test_eras": [8, 9, 10, 11], "scoring": scoring}
+        told = f"scoring: fails_in_era_8 is {told}"
         with pytest.warns(UndefinedMetricWarning, match=told):
             holdout_curve(Ridge(), X, y, param_range=[8], **given)
 

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_array_equal, assert_equal
 
-from sklearn_era.model_selection import EraWalkForwardSplit
+from sklearn_era.model_selection import EraSplit, EraWalkForwardSplit
 
 
 @st.composite
@@ -85,6 +85,19 @@ def test_splitter_parameters_are_checked(name, value):
         EraWalkForwardSplit(**{name: value})
     with pytest.raises(ValueError, match=f"{name} must be an integer; got True"):
         EraWalkForwardSplit(**{name: True})
+
+
+@pytest.mark.parametrize("Splitter", [EraWalkForwardSplit, EraSplit])
+def test_a_subclass_may_first_set_attributes_of_its_own(Splitter):
+    class Own(Splitter):
+        def __init__(self, n_splits=2, is_mine=True):
+            self.is_mine = is_mine
+            super().__init__(n_splits)
+
+    splitter, groups = Own(), np.arange(9)
+    assert splitter.is_mine
+    other = Splitter(2).split(groups, groups=groups)
+    assert_equal([*splitter.split(groups, groups=groups)], [*other])
 
 
 def test_splitter_labels_are_checked():
