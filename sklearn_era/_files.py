@@ -11,13 +11,15 @@ from tempfile import TemporaryDirectory
 def whole_file(path: Path) -> Iterator[Path]:
     """Yield a temporary path; after the block, rename the file there to `path`."""
     # In the same folder, so that the replacement is atomic.
-    with TemporaryDirectory(dir=path.parent, prefix=".sklearn-era-") as folder:
+    with TemporaryDirectory(
+        dir=path.parent, prefix=".sklearn-era-", ignore_cleanup_errors=True
+    ) as folder:
         yield (temporary := Path(folder, path.name))
         put_in_place(temporary, path)
 
 
 def put_in_place(written: Path, path: Path) -> None:
-    """Replace the file `path` by `written`, a file in the same folder. After a crash,
+    """Replace the file `path` by `written`, a file on the same disk. After a crash,
     `path` is either the former file or the new one, never a part of one.
     """
     with written.open("rb+") as file:

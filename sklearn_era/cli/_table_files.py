@@ -99,6 +99,7 @@ class TableFile:
                 name = part.strip()
                 matches = [x for x in (name, part) if x in self.columns][:1]
                 matches = matches or fnmatch.filter(self.columns, name)
+                matches = matches or fnmatch.filter(self.columns, part)
                 found += matches or [self.find(name, argument)]
         return list(dict.fromkeys(found))
 

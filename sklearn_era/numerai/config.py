@@ -29,11 +29,12 @@ _FORMAT_1_PARAMETERS = {
     "learning_rate": 0.01, "max_depth": 5, "max_leaf_nodes": 32,
     "min_samples_leaf": 100, "colsample_bytree": 0.1, "l2_regularization": 0.0,
 }  # fmt: skip
-# The only estimator that uses a key.
-_USED_BY = {"time_budget": "auto", "checkpoint_every": "boosting"}
+_USED_BY = {"time_budget": "auto", "checkpoint_every": "boosting"}  # estimators
 _WHOLE = "see the file that 'sklearn-era numerai init' writes"
 # The name of a table in messages, and its value (not yet checked to be a table).
 _Layer = tuple[str, Any]
+# By the names of a table and of its key, the estimators of the fits that inherit it.
+_Users = dict[tuple[str, str], set[str]]
 
 
 def _form(pattern: str, demand: str) -> Any:
@@ -315,17 +316,22 @@ def _parse_models(
     """Yield the models of numerai.toml. The settings of a member of a blend override
     the settings of its model, and these the shared settings.
     """
+    users: _Users = {}
     for layer, model in _items("[[model]]", given, ("name", "predict", "member")):
         where, shared = layer[0], (layers["train"], layer)
         members, tables = [], model.pop("member", [{"name": "model"}])
         at = f"{where}, [[model.member]]"
         for own, member in _items(at, tables, ("name", "weight")):
-            member["train"] = _parse_train(defaults, *shared, own)
+            member["train"] = _parse_train(defaults, users, *shared, own)
             members.append(BlendMember.parse((own[0], member)))
         predict = (f"{where} predict", model.get("predict", {}))
         model["predict"] = PredictSection.parse(layers["predict"], predict)
-        model["train"] = _parse_train(defaults, *shared)
+        model["train"] = _parse_train(defaults, {}, *shared)
         yield Model.parse((where, model | {"members": tuple(members)}))
+    for (where, key), estimators in users.items():
+        if _USED_BY[key] not in estimators:
+            text = f"is of no use with estimator = {estimators.pop()!r}: remove it."
+            raise ConfigError(f"{where} {key} {text}")
 
 
 def _items(where: str, given: Any, own: Sequence[str]) -> Iterator[tuple[_Layer, Any]]:
@@ -348,9 +354,9 @@ def _items(where: str, given: Any, own: Sequence[str]) -> Iterator[tuple[_Layer,
         yield (at, settings), {key: settings.pop(key) for key in own if key in settings}
 
 
-def _parse_train(defaults: Mapping[str, Any], *layers: _Layer) -> TrainSection:
-    """Return a fit's settings. Later layers replace earlier ones, and their tables of
-    `parameters` replace `defaults`.
+def _parse_train(defaults: Any, users: _Users, *layers: _Layer) -> TrainSection:
+    """Return a fit's settings, and add the fit to `users`. Later layers replace earlier
+    ones, and their tables of `parameters` replace `defaults`.
     """
     of = {"[train]": "[train.parameters]"}  # other names have two words
     own = [(of.get(x, f"{x} parameters"), y.get("parameters", {})) for x, y in layers]
@@ -366,12 +372,10 @@ def _parse_train(defaults: Mapping[str, Any], *layers: _Layer) -> TrainSection:
     train = TrainSection.parse(*layers, ("", {"parameters": parameters}))
     train._tables = origins
     estimator = "boosting"
-    for where, table in layers:  # an inherited key may serve other members
+    for where, table in layers:
         estimator = table.get("estimator", estimator)
-        for key, user in _USED_BY.items():
-            if table.get(key) and user not in (estimator, train.estimator):
-                text = f"is of no use with estimator = {estimator!r}: remove it."
-                raise ConfigError(f"{where} {key} {text}")
+        for key in filter(table.get, _USED_BY):
+            users.setdefault((where, key), set()).update((estimator, train.estimator))
     return train
 
 

@@ -80,8 +80,9 @@ def save_fit(folder: Path, name: str, fit: Any, record: ModelRecord) -> ModelRec
     path, waiting = folder / f"{name}.era", folder / f"{name}.new.era"
     document = folder / f"{name}.json"
     make_folder(folder)
-    for left in folder.glob(".sklearn-era-*"):  # temporary, of a killed process
-        shutil.rmtree(left, ignore_errors=True)
+    # Temporary, of a killed process; others may be of a process that exports the model.
+    for left in [*folder.glob(f".sklearn-era-*/{name}.*")]:
+        shutil.rmtree(left.parent, ignore_errors=True)
     if waiting.exists():
         before = ModelRecord.read(document, advice=_ADVICE)
         if before is not None and before.sha256 == file_sha256(waiting):

@@ -64,7 +64,7 @@ def test_columns_with_odd_names(frame, path):
 
 @pytest.mark.parametrize("options", [
     ["--features", " b", "--features", "a"], ["--features", " b, a"],
-    ["--features", " b,a"], ["--exclude", "y , b"],
+    ["--features", " b,a"], ["--features", " b*,a"], ["--exclude", "y , b"],
 ])  # fmt: skip
 def test_names_may_begin_with_a_space(frame, options):
     """As behind a header's commas; where both names are columns, that without one."""

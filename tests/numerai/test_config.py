@@ -151,8 +151,13 @@ def test_an_average_among_other_fits():
     x, y = (one.train for one in resolved(**tables).models[0].members)
     assert (x.estimator, x.time_budget, y.estimator) == ("auto", 9.0, "boosting")
     shared = train(checkpoint_every=5, time_budget=9.0)
-    (one,) = resolved(**shared, **model(estimator="auto")).models
-    assert (one.train.estimator, one.train.time_budget) == ("auto", 9.0)
+    fits = [{"name": "x", "estimator": "auto"}, {"name": "y"}]
+    models = resolved(**shared, model=fits).models
+    given = resolved(**shared, **member(*fits)).models[0].members
+    for x, y in (models, given):
+        assert (x.train.estimator, x.train.time_budget) == ("auto", 9.0)
+        assert (y.train.estimator, y.train.checkpoint_every) == ("boosting", 5)
+    assert resolved(**model(time_budget=9.0, member=fits)).models
 
 
 @pytest.mark.parametrize(("old", "new", "said"), [

@@ -98,8 +98,11 @@ def test_what_a_killed_save_left_is_swept_and_a_full_disk_is_named(tmp_path):
     left = tmp_path / ".sklearn-era-abc"
     left.mkdir()
     (left / "model.era").touch()
-    save_fit(tmp_path, "model", fit(), RECORD)
-    assert sorted(os.listdir(tmp_path)) == ["model.era", "model.json"]
+    with replacing(tmp_path / "portable.pkl") as partial:  # by an export meanwhile
+        partial.touch()
+        save_fit(tmp_path, "model", fit(), RECORD)
+    there = ["model.era", "model.json", "portable.pkl"]
+    assert sorted(os.listdir(tmp_path)) == there
     full = patch.object(store, "save_model", side_effect=OSError(28, "No space left"))
     with full, pytest.raises(DataError, match=r"/model\.era cannot be written: No sp"):
         save_fit(tmp_path, "model", fit(), RECORD)
@@ -206,6 +209,11 @@ def test_a_file_is_whole_or_not_there(tmp_path, monkeypatch):
     with pytest.raises(DataError, match="file cannot be written: No space left"):
         write_json(path, {"a": 1})
     assert [one.name for one in path.parent.iterdir()] == ["file"]
+    monkeypatch.undo()
+    # The temporary folder may be in use, as by a scanner.
+    monkeypatch.setattr("os.rmdir", Mock(side_effect=OSError(errno.EBUSY, "Busy")))
+    write_whole(path, b"new")
+    assert path.read_bytes() == b"new"
 
 
 @pytest.mark.skipif(os.name != "posix", reason="Windows opens no folders")

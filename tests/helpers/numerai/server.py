@@ -282,3 +282,4 @@ def discreet_server(files, folder, caplog, capfd):
     # has a version of 32 digits in its name.
     left = [path for path in written if path.suffix in (".partial", ".temp")]
     assert not [path for path in left if not re.search(r"\.[0-9a-f]{32}\.", path.name)]
+    assert not [x for x in written if x.parent.name.startswith(".sklearn-era-")]
