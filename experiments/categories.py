@@ -89,8 +89,8 @@ def boost(X: Any, y: Any, eras: Any, X_new: Any, task: str) -> Any:
 
 def encoded(X: Any, y: Any, eras: Any, X_new: Any, task: str) -> Any:
     """Those of a booster beside `EraTargetEncoder`."""
-    params = {"target_type": task, "era_order": order_of(eras), "count": True}
-    encoder = EraTargetEncoder(**params).set_output(transform="pandas")
+    encoder = EraTargetEncoder(target_type=task, era_order=order_of(eras), count=True)
+    encoder.set_output(transform="pandas")
     X_more = X.join(encoder.fit_transform(X, y, eras=eras))
     return boost(X_more, y, eras, X_new.join(encoder.transform(X_new)), task)
 

@@ -1,20 +1,24 @@
 """Define parameters of an estimator that are objects with their own parameters."""
 
-from dataclasses import dataclass, field, fields
-from typing import Any, cast
+from dataclasses import MISSING, dataclass, field, fields
+from typing import Any, TypeVar, cast, dataclass_transform
 
 from sklearn.base import BaseEstimator, clone
 
+_T = TypeVar("_T")
+
 
 def parameter(
-    default: Any, values: list[Any], kernel_name: str | None = None, **options: Any
-) -> Any:
+    values: list[Any], kernel_name: str | None = None, *, default: Any = MISSING,
+    **options: Any,
+) -> Any:  # fmt: skip
     """Return a dataclass field, with its valid values and its name in compiled code."""
     metadata = {"values": values, "kernel_name": kernel_name}
     return field(default=default, metadata=metadata, **options)
 
 
-def with_parameters(cls: Any) -> Any:
+@dataclass_transform(kw_only_default=True, field_specifiers=(parameter, field))
+def with_parameters(cls: type[_T]) -> type[_T]:
     """Decorate an estimator to make its constructor and constraints from its fields."""
     made: Any = dataclass(kw_only=True, eq=False, repr=False)(cls)
     known = getattr(cls, "_parameter_constraints", {})  # of a base without fields

@@ -2,7 +2,7 @@
 intercepts of eras.
 """
 
-from dataclasses import MISSING, dataclass
+from dataclasses import dataclass
 from numbers import Integral, Real
 
 import numpy as np
@@ -35,7 +35,7 @@ class Recency(ParameterObject):
     Recency(half_life=8)
     """
 
-    half_life: float = parameter(MISSING, [Interval(Real, 0, None, closed="neither")])
+    half_life: float = parameter([Interval(Real, 0, None, closed="neither")])
 
 
 @dataclass(eq=False, repr=False)
@@ -70,7 +70,7 @@ class GroupDRO(ParameterObject):
     GroupDRO(step_size=0.5)
     """
 
-    step_size: float = parameter(0.1, [Interval(Real, 0, None, closed="left")])
+    step_size: float = parameter([Interval(Real, 0, None, closed="left")], default=0.1)
 
 
 @dataclass(eq=False, repr=False)
@@ -154,9 +154,9 @@ class Intercepts(ParameterObject):
     HistGradientBoostingRegressor(era_effects=Intercepts(forecast='auto'))
     """
 
-    forecast: str = parameter("last", [StrOptions(_FORECASTS)])
-    n_eras: int = parameter(3, [Interval(Integral, 1, None, closed="left")])
-    horizon: int = parameter(1, [Interval(Integral, 1, None, closed="left")])
+    forecast: str = parameter([StrOptions(_FORECASTS)], default="last")
+    n_eras: int = parameter([Interval(Integral, 1, None, closed="left")], default=3)
+    horizon: int = parameter([Interval(Integral, 1, None, closed="left")], default=1)
 
     @property
     def _is_ordered(self) -> bool:

@@ -60,22 +60,24 @@ class _AutoEra(TakesInEras, PredictsByEra, BaseEstimator):
     _booster: ClassVar[type]
 
     estimator: Estimator | None = parameter(
-        None, [HasMethods(["fit", "predict"]), None], kw_only=False
+        [HasMethods(["fit", "predict"]), None], default=None, kw_only=False
     )
     members: str | Sequence[Any] = parameter(
-        "default", [StrOptions({"default"}), list, tuple]
+        [StrOptions({"default"}), list, tuple], default="default"
     )
     time_budget: float | None = parameter(
-        None, [Interval(Real, 0, None, closed="neither"), None]
+        [Interval(Real, 0, None, closed="neither"), None], default=None
     )
-    random_state: Seed = parameter(None, ["random_state"])
-    cv: Folds = parameter(3, _OF_SEARCH["cv"])
-    n_jobs: int | None = parameter(None, _OF_SEARCH["n_jobs"])
-    verbose: int = parameter(0, _OF_SEARCH["verbose"])
-    era_order: EraOrder = parameter("auto", _OF_SEARCH["era_order"])
-    encode_categories: bool | str = parameter("auto", [StrOptions({"auto"}), "boolean"])
-    horizon: Duration = parameter(1, _OF_SEARCH["horizon"])
-    group: str = parameter("new", _OF_SEARCH["group"])
+    random_state: Seed = parameter(["random_state"], default=None)
+    cv: Folds = parameter(_OF_SEARCH["cv"], default=3)
+    n_jobs: int | None = parameter(_OF_SEARCH["n_jobs"], default=None)
+    verbose: int = parameter(_OF_SEARCH["verbose"], default=0)
+    era_order: EraOrder = parameter(_OF_SEARCH["era_order"], default="auto")
+    encode_categories: bool | str = parameter(
+        [StrOptions({"auto"}), "boolean"], default="auto"
+    )
+    horizon: Duration = parameter(_OF_SEARCH["horizon"], default=1)
+    group: str = parameter(_OF_SEARCH["group"], default="new")
 
     @eras_by_name
     @restores_on_failure

@@ -2,7 +2,6 @@
 eras, to learn from predictions of the eras left out.
 """
 
-from dataclasses import MISSING
 from numbers import Integral
 from typing import Any, ClassVar, Self
 
@@ -59,7 +58,7 @@ DOC = """{summary}
 
 def model_with(*methods: str) -> Any:
     """Return a parameter whose value must be a model with ``fit`` and these methods."""
-    return parameter(MISSING, [HasMethods(["fit", *methods])], kw_only=False)
+    return parameter([HasMethods(["fit", *methods])], kw_only=False)
 
 
 @with_parameters
@@ -71,10 +70,12 @@ class OutOfEra(PredictsByEra, MetaEstimatorMixin, BaseEstimator):
     _walks_forward: ClassVar = True  # through ordered eras, of groups perhaps
 
     estimator: Any = model_with("predict")
-    cv: Any = parameter(5, ["cv_object"])
-    era_order: Any = parameter("auto", [StrOptions({"auto", "ordered", "unordered"})])
-    n_jobs: int | None = parameter(None, [Integral, None])
-    verbose: int = parameter(0, ["verbose"])
+    cv: Any = parameter(["cv_object"], default=5)
+    era_order: Any = parameter(
+        [StrOptions({"auto", "ordered", "unordered"})], default="auto"
+    )
+    n_jobs: int | None = parameter([Integral, None], default=None)
+    verbose: int = parameter(["verbose"], default=0)
 
     @eras_by_name
     @restores_on_failure

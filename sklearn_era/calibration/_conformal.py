@@ -148,9 +148,9 @@ class _Conformal(OutOfEra):
     _if_too_few: ClassVar[str]
     _score_rows: ClassVar[Any]  # from targets and predictions
 
-    era_order: Any = parameter("auto", OF_AXES["era_order"])
-    horizon: Any = parameter(1, OF_AXES["horizon"])
-    group: str = parameter("new", OF_AXES["group"])
+    era_order: Any = parameter(OF_AXES["era_order"], default="auto")
+    horizon: Any = parameter(OF_AXES["horizon"], default=1)
+    group: str = parameter(OF_AXES["group"], default="new")
 
     def _learn(self, codes: Any, folds: Any, y: Any, weights: Any, found: Any) -> None:
         self.conformity_scores_ = self._score_rows(y, found)
@@ -225,7 +225,7 @@ class EraConformalRegressor(RegressorMixin, _Conformal):
            [-0.5,  2.4]])
     """,
     )  # fmt: skip
-    power: float = parameter(0.0, [Interval(Real, 0, None, closed="left")])
+    power: float = parameter([Interval(Real, 0, None, closed="left")], default=0.0)
     _if_too_few = "intervals are infinite"
     score = score
 

@@ -3,7 +3,7 @@
 import math
 import sys
 from collections.abc import Mapping
-from dataclasses import MISSING, dataclass
+from dataclasses import dataclass
 from numbers import Real
 from typing import Any
 
@@ -51,8 +51,8 @@ class Blend(EraCriterion):
     Blend(weights={'directional': 1, 'gain': 0.5})
     """
 
-    weights: Mapping[str | SplitCriterion, float] = parameter(MISSING, [Mapping])
-    normalize: bool = parameter(True, ["boolean"])
+    weights: Mapping[str | SplitCriterion, float] = parameter([Mapping])
+    normalize: bool = parameter(["boolean"], default=True)
     name = "blend"
 
     def _check(self) -> None:

@@ -67,7 +67,9 @@ _STATISTICS = [StrOptions({"effect", "changing_rate", "ratio"})]
 class EraCriterion(SplitCriterion):
     """Base of criteria that compare eras; `rule` may ask splits to cover all eras."""
 
-    rule: str | None = parameter(None, [StrOptions({"every_era"}), None], kw_only=True)
+    rule: str | None = parameter(
+        [StrOptions({"every_era"}), None], default=None, kw_only=True
+    )
 
 
 @dataclass(eq=False, repr=False)
@@ -93,7 +95,7 @@ class Gain(SplitCriterion):
     Gain(splitter='era')
     """
 
-    splitter: str = parameter("sklearn", [StrOptions({"sklearn", "era"})])
+    splitter: str = parameter([StrOptions({"sklearn", "era"})], default="sklearn")
     name = "gain"
     asks_coverage = False
     _is_plain_gain = True
@@ -147,8 +149,8 @@ class Era(EraCriterion):
     Era(boltzmann_alpha=-1, normalize=True)
     """
 
-    boltzmann_alpha: float = parameter(0.0, _ALPHA, "boltzmann_alpha")
-    normalize: bool = parameter(False, ["boolean"], "normalize_era_gain")
+    boltzmann_alpha: float = parameter(_ALPHA, "boltzmann_alpha", default=0.0)
+    normalize: bool = parameter(["boolean"], "normalize_era_gain", default=False)
     name = "era"
 
 
@@ -187,9 +189,9 @@ class Directional(EraCriterion):
     Directional(rule='every_era')
     """
 
-    min_agreement: float = parameter(0.0, _SHARE, "min_direction_agreement")
-    boltzmann_alpha: float = parameter(0.0, _ALPHA, "boltzmann_alpha")
-    normalize: bool = parameter(False, ["boolean"], "normalize_era_gain")
+    min_agreement: float = parameter(_SHARE, "min_direction_agreement", default=0.0)
+    boltzmann_alpha: float = parameter(_ALPHA, "boltzmann_alpha", default=0.0)
+    normalize: bool = parameter(["boolean"], "normalize_era_gain", default=False)
     name = "directional"
 
 
@@ -237,10 +239,13 @@ class TimeRobust(EraCriterion):
     """
 
     aggregation: str | float = parameter(
-        "max", [StrOptions({"max", "mean"}), Interval(Real, 0, None, closed="both")]
+        [StrOptions({"max", "mean"}), Interval(Real, 0, None, closed="both")],
+        default="max",
     )
-    min_impurity_decrease: float = parameter(0.0, _AT_LEAST_0, "min_impurity_decrease")
-    impurity: str = parameter("squared_error", _IMPURITIES, "impurity")
+    min_impurity_decrease: float = parameter(
+        _AT_LEAST_0, "min_impurity_decrease", default=0.0
+    )
+    impurity: str = parameter(_IMPURITIES, "impurity", default="squared_error")
     name = "time_robust"
     traits = KernelTraits(reads_impurities=True, worst_era_decides=True)
     is_gain_of_one_era = False  # impurities have no regularization
@@ -294,8 +299,8 @@ class Invariant(EraCriterion):
     Invariant(penalty=10.0)
     """
 
-    penalty: float = parameter(1.0, _AT_LEAST_0, "invariance_penalty")
-    statistic: str = parameter("effect", _STATISTICS, "invariance_statistic")
+    penalty: float = parameter(_AT_LEAST_0, "invariance_penalty", default=1.0)
+    statistic: str = parameter(_STATISTICS, "invariance_statistic", default="effect")
     name = "invariant"
     traits = KernelTraits(is_at_most_gain=True)
 
@@ -336,8 +341,8 @@ class VREx(EraCriterion):
     VREx(penalty=0.5)
     """
 
-    penalty: float = parameter(1.0, _AT_LEAST_0, "vrex_penalty")
-    normalize: bool = parameter(False, ["boolean"], "normalize_era_gain")
+    penalty: float = parameter(_AT_LEAST_0, "vrex_penalty", default=1.0)
+    normalize: bool = parameter(["boolean"], "normalize_era_gain", default=False)
     name = "vrex"
 
 

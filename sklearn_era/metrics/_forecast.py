@@ -126,10 +126,12 @@ class EraScoreForecast(BaseEstimator):
     'pooled 0.75, 95 % interval 0.70 to 0.79'
     """
 
-    trend: str = parameter("auto", [StrOptions({"auto", "none"})], kw_only=False)
-    bounds: Any = parameter(None, [tuple, list, None])
+    trend: str = parameter(
+        [StrOptions({"auto", "none"})], default="auto", kw_only=False
+    )
+    bounds: Any = parameter([tuple, list, None], default=None)
     era_order: Any = parameter(
-        "auto", [StrOptions({"auto", "ordered", "unordered"}), tuple, list]
+        [StrOptions({"auto", "ordered", "unordered"}), tuple, list], default="auto"
     )
 
     @restores_on_failure

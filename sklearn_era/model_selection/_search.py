@@ -192,14 +192,14 @@ multimetric_, classes_, n_features_in_, feature_names_in_ :
     pre_dispatch: int | str = "2*n_jobs"
     error_score: str | float = np.nan
     return_train_score: bool = False
-    gap: int = parameter(0, [COUNT_OR_ZERO])
-    era_order: Any = parameter("auto", OF_AXES["era_order"])
-    choose_by: str = parameter("mean", [StrOptions({"mean", "worst"})])
+    gap: int = parameter([COUNT_OR_ZERO], default=0)
+    era_order: Any = parameter(OF_AXES["era_order"], default="auto")
+    choose_by: str = parameter([StrOptions({"mean", "worst"})], default="mean")
     rule: str = parameter(
-        "one_standard_error", [StrOptions({"one_standard_error", "best"})]
+        [StrOptions({"one_standard_error", "best"})], default="one_standard_error"
     )
-    horizon: Duration = parameter(1, OF_AXES["horizon"])
-    group: str = parameter("new", OF_AXES["group"])
+    horizon: Duration = parameter(OF_AXES["horizon"], default=1)
+    group: str = parameter(OF_AXES["group"], default="new")
 
     @eras_by_name
     @restores_on_failure

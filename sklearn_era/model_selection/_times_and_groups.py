@@ -149,15 +149,15 @@ class EraSplit(GroupsConsumerMixin, BaseCrossValidator):
     2024-01-22 ['bonn'] 2024-02-05
     """
 
-    n_splits: int = parameter(3, [COUNT], kw_only=False)
-    n_group_folds: int = parameter(3, [COUNT], kw_only=False)
-    group: str = parameter("new", OF_AXES["group"])
-    test_size: Duration | None = parameter(None, [*SIZE, None])
-    max_train_size: Duration | None = parameter(None, [*SIZE, None])
-    horizon: Duration = parameter(1, SIZE)
-    gap: Duration = parameter(0, _SIZE_OR_ZERO)
-    purge: Duration = parameter(0, _SIZE_OR_ZERO)
-    era_order: EraOrder = parameter("auto", OF_AXES["era_order"])
+    n_splits: int = parameter([COUNT], default=3, kw_only=False)
+    n_group_folds: int = parameter([COUNT], default=3, kw_only=False)
+    group: str = parameter(OF_AXES["group"], default="new")
+    test_size: Duration | None = parameter([*SIZE, None], default=None)
+    max_train_size: Duration | None = parameter([*SIZE, None], default=None)
+    horizon: Duration = parameter(SIZE, default=1)
+    gap: Duration = parameter(_SIZE_OR_ZERO, default=0)
+    purge: Duration = parameter(_SIZE_OR_ZERO, default=0)
+    era_order: EraOrder = parameter(OF_AXES["era_order"], default="auto")
 
     def __post_init__(self) -> None:
         check_splitter(self)

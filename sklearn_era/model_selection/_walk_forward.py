@@ -148,11 +148,11 @@ class EraWalkForwardSplit(SplitsRowsOfEras, TimeSeriesSplit):
     [2019 2020 2021] [2023]
     """
 
-    n_splits: int = parameter(5, [COUNT], kw_only=False)
-    max_train_size: int | None = parameter(None, [COUNT, None])
-    test_size: int | None = parameter(None, [COUNT, None])
-    gap: int = parameter(0, [COUNT_OR_ZERO])
-    era_order: str = parameter("auto", [StrOptions({"auto", "ordered"})])
+    n_splits: int = parameter([COUNT], default=5, kw_only=False)
+    max_train_size: int | None = parameter([COUNT, None], default=None)
+    test_size: int | None = parameter([COUNT, None], default=None)
+    gap: int = parameter([COUNT_OR_ZERO], default=0)
+    era_order: str = parameter([StrOptions({"auto", "ordered"})], default="auto")
 
     def __post_init__(self) -> None:
         check_splitter(self)

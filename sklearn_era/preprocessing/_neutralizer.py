@@ -1,6 +1,5 @@
 """Subtract from columns the part that other columns explain within the era."""
 
-from dataclasses import MISSING
 from numbers import Real
 from typing import Any
 
@@ -107,9 +106,9 @@ class EraNeutralizer(EraTransformer):
     """
     _takes_nan = False
     neutralizers: list[str] | list[int] | list[bool] = parameter(
-        MISSING, [list, tuple], kw_only=False
+        [list, tuple], kw_only=False
     )
-    proportion: float = parameter(1.0, [Interval(Real, 0, 1, closed="both")])
+    proportion: float = parameter([Interval(Real, 0, 1, closed="both")], default=1.0)
     smooth: float = 10.0
     unseen: str = "batch"
 

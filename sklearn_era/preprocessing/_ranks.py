@@ -42,7 +42,9 @@ class EraRankTransformer(EraTransformer):
     >>> EraRankTransformer(smooth=0).fit_transform(X, eras=weeks).ravel().tolist()
     [0.25, 0.75, 0.25, 0.75]
     """
-    output_distribution: str = parameter("uniform", [StrOptions({"uniform", "normal"})])
+    output_distribution: str = parameter(
+        [StrOptions({"uniform", "normal"})], default="uniform"
+    )
     smooth: float = 10.0
     unseen: str = "batch"
 

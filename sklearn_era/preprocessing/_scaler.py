@@ -50,9 +50,9 @@ class EraStandardScaler(EraTransformer):
     >>> EraStandardScaler(smooth=0).fit_transform(X, eras=weeks).ravel().tolist()
     [-1.0, 1.0, -1.0, 1.0]
     """
-    with_centering: bool = parameter(True, ["boolean"])
-    with_scaling: bool = parameter(True, ["boolean"])
-    robust: bool = parameter(False, ["boolean"])
+    with_centering: bool = parameter(["boolean"], default=True)
+    with_scaling: bool = parameter(["boolean"], default=True)
+    robust: bool = parameter(["boolean"], default=False)
     smooth: float = 10.0
     unseen: str = "batch"
 
@@ -146,7 +146,7 @@ class EraTargetTransformer(EraStandardScaler):
     >>> transformer.inverse_transform([[1.0], [1.0]], eras=[1, 3]).ravel().tolist()
     [3.0, 30.0]
     """
-    level: str = parameter("mean", [StrOptions({"mean", "last"})])
+    level: str = parameter([StrOptions({"mean", "last"})], default="mean")
     unseen: str = field(default="train", init=False)
 
     def _learn(self, X: Array, eras: EncodedEras, weights: Array) -> None:

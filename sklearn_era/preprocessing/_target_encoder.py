@@ -129,16 +129,18 @@ class EraTargetEncoder(TransformerMixin, BaseEstimator):
     __metadata_request__fit: ClassVar = {"eras": True}
     __metadata_request__transform: ClassVar = {"eras": True}
     categorical_features: Any = parameter(
-        "from_dtype", [StrOptions({"from_dtype"}), "array-like"]
+        [StrOptions({"from_dtype"}), "array-like"], default="from_dtype"
     )
-    target_type: str = parameter("auto", [StrOptions(_TARGETS)])
+    target_type: str = parameter([StrOptions(_TARGETS)], default="auto")
     smooth: Any = parameter(
-        "auto", [StrOptions({"auto"}), Interval(Real, 0, None, closed="left")]
+        [StrOptions({"auto"}), Interval(Real, 0, None, closed="left")], default="auto"
     )
-    variation: bool = parameter(False, ["boolean"])
-    count: bool = parameter(False, ["boolean"])
-    relative: Any = parameter((), ["array-like"])
-    era_order: str = parameter("auto", [StrOptions({"auto", "ordered", "unordered"})])
+    variation: bool = parameter(["boolean"], default=False)
+    count: bool = parameter(["boolean"], default=False)
+    relative: Any = parameter(["array-like"], default=())
+    era_order: str = parameter(
+        [StrOptions({"auto", "ordered", "unordered"})], default="auto"
+    )
 
     @eras_by_name
     @restores_on_failure

@@ -64,11 +64,11 @@ class EraTargetRegressor(RegressorMixin, MetaEstimatorMixin, BaseEstimator):
     __metadata_request__predict: ClassVar = {"eras": True}
     __metadata_request__score: ClassVar = {"eras": False}
     regressor: Estimator | None = parameter(
-        None, [HasMethods(["fit", "predict"]), None], kw_only=False
+        [HasMethods(["fit", "predict"]), None], default=None, kw_only=False
     )
     transformer: Estimator | None = parameter(
-        None,
         [HasMethods(["fit", "transform", "inverse_transform"]), None],
+        default=None,
         kw_only=False,
     )
 

@@ -61,30 +61,32 @@ class RuleEnsembleClassifier(
     # those of splitters have another meaning.
     __metadata_request__fit: ClassVar = {"eras": True, "groups": False}
 
-    n_estimators: int = parameter(100, _AT_LEAST_1, kw_only=False)
-    max_depth: int = parameter(2, _AT_LEAST_1)
-    beam_width: int = parameter(30, _AT_LEAST_1)
-    disjunctions: bool = parameter(False, ["boolean"])
+    n_estimators: int = parameter(_AT_LEAST_1, default=100, kw_only=False)
+    max_depth: int = parameter(_AT_LEAST_1, default=2)
+    beam_width: int = parameter(_AT_LEAST_1, default=30)
+    disjunctions: bool = parameter(["boolean"], default=False)
     quality: str = parameter(
-        "youden", [StrOptions({"laplace", "m_estimate", "youden"})]
+        [StrOptions({"laplace", "m_estimate", "youden"})], default="youden"
     )
-    m: float = parameter(2.0, _AT_LEAST_0)
-    learning_rate: float = parameter(0.3, _POSITIVE)
-    l2_regularization: float = parameter(0.0, _AT_LEAST_0)
+    m: float = parameter(_AT_LEAST_0, default=2.0)
+    learning_rate: float = parameter(_POSITIVE, default=0.3)
+    l2_regularization: float = parameter(_AT_LEAST_0, default=0.0)
     min_samples_rule: int = parameter(
-        1, [Interval(Integral, 1, 2**31 - 1, closed="both")]
+        [Interval(Integral, 1, 2**31 - 1, closed="both")], default=1
     )
-    n_bins: int = parameter(32, [Interval(Integral, 2, 255, closed="both")])
-    binning: str = parameter("quantile", [StrOptions({"uniform", "quantile"})])
-    categorical_features: Any = parameter("from_dtype", _CATEGORICAL)
-    feature_penalty: Any = parameter(None, ["array-like", Mapping, None])
-    feature_penalty_scale: float = parameter(1.0, _AT_LEAST_0)
-    feature_penalty_noise: float = parameter(0.1, _AT_LEAST_0)
-    variance_penalty: float = parameter(0.0, _AT_LEAST_0)
-    variance_of: str = parameter("loss", [StrOptions({"loss", "score", "probability"})])
-    variance_power: float = parameter(1.0, _POSITIVE)
-    n_jobs: int | None = parameter(None, N_JOBS_CONSTRAINTS)
-    random_state: Any = parameter(None, ["random_state"])
+    n_bins: int = parameter([Interval(Integral, 2, 255, closed="both")], default=32)
+    binning: str = parameter([StrOptions({"uniform", "quantile"})], default="quantile")
+    categorical_features: Any = parameter(_CATEGORICAL, default="from_dtype")
+    feature_penalty: Any = parameter(["array-like", Mapping, None], default=None)
+    feature_penalty_scale: float = parameter(_AT_LEAST_0, default=1.0)
+    feature_penalty_noise: float = parameter(_AT_LEAST_0, default=0.1)
+    variance_penalty: float = parameter(_AT_LEAST_0, default=0.0)
+    variance_of: str = parameter(
+        [StrOptions({"loss", "score", "probability"})], default="loss"
+    )
+    variance_power: float = parameter(_POSITIVE, default=1.0)
+    n_jobs: int | None = parameter(N_JOBS_CONSTRAINTS, default=None)
+    random_state: Any = parameter(["random_state"], default=None)
 
     @_fit_context(prefer_skip_nested_validation=True)
     @eras_by_name
