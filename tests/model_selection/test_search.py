@@ -30,7 +30,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from helpers.data import make_levels
-from helpers.grids import slow
+from helpers.grids import from_1_9, slow
 from sklearn_era._progress import Progress
 from sklearn_era.auto import AutoEraClassifier, AutoEraRegressor
 from sklearn_era.calibration import EraCalibratedClassifier, EraConformalClassifier
@@ -641,8 +641,8 @@ def test_probabilities_are_scored_in_eras_that_lack_classes(scoring, score, labe
 
 @pytest.mark.parametrize(
     "scoring",
-    ["roc_auc", "d2_log_loss_score", slow("roc_auc_ovr"), ["roc_auc"], "f1", "recall",
-     "average_precision", "precision", "jaccard"], ids=str,
+    ["roc_auc", pytest.param("d2_log_loss_score", marks=from_1_9), slow("roc_auc_ovr"),
+     ["roc_auc"], "f1", "recall", "average_precision", "precision", "jaccard"], ids=str,
 )  # fmt: skip
 def test_eras_without_a_score_are_named(scoring):
     """Once, also if candidates are fitted one by one, to print lines of progress."""
