@@ -126,14 +126,15 @@ def coverage_score(
                 )
         is_in: Any = (found[:, 0] <= y) & (y <= found[:, 1])
     else:
-        is_class = y[:, np.newaxis] == np.asarray(classes)
-        of_target, of_classes = (np.asarray(x).ravel()[0] for x in (y, classes))
-        if not is_class.any() and kind_of(of_target) != kind_of(of_classes):
-            raise ValueError(
-                f"y_true holds labels such as {of_target!s}, a {kind_of(of_target)}, "
-                f"and classes such as {of_classes!s}, a {kind_of(of_classes)}: pass "
-                "labels of one kind."
-            )
+        labels = np.asarray(classes)
+        is_class = y[:, np.newaxis] == labels
+        if is_class.size and not is_class.any():
+            kind, of_classes = kind_of(y[0]), kind_of(labels[0])
+            if kind != of_classes:
+                raise ValueError(
+                    f"y_true holds labels such as {y[0]!s}, a {kind}, and classes such "
+                    f"as {labels[0]!s}, a {of_classes}: pass labels of one kind."
+                )
         is_in = (found & is_class).any(axis=1)
     return float(np.average(is_in, weights=check_sample_weight(sample_weight, y)))
 
