@@ -42,16 +42,17 @@ cdef inline int code_rows(SplitterState self, int n_rows) except -1:
 
 
 cdef inline void begin(
-    SplitterState self, NodeSearch search, grown_node * node
+    SplitterState self, NodeSearch search, grown_node * node, bint defers
 ) noexcept nogil:
     """Set the step of a search: GAINS_ALONE if the node's eras are to be compared
-    later, ERAS_ALONE if they are compared now (`is_deferred`), else WHOLE_SEARCH.
+    later (`defers`), ERAS_ALONE if they are compared now (`is_deferred`), else
+    WHOLE_SEARCH.
     """
     search.step = WHOLE_SEARCH
     if node.choice.is_deferred:
         search.step = ERAS_ALONE
         return
-    if self.defers and node.slot >= 0 and (self.is_alone or node.slot_of_all >= 0):
+    if defers and node.slot >= 0 and (self.is_alone or node.slot_of_all >= 0):
         search.step = GAINS_ALONE
     node.is_searched = True
     node.is_kept = node.slot >= 0
@@ -114,12 +115,12 @@ cdef inline void describe_sums(
 
 cdef inline void search_child(
     SplitterState self, NodeSearch search, grown_node * node, NodeHistograms histograms,
-    const uint8_t * is_active,
+    const uint8_t * is_active, bint defers,
 ) noexcept nogil:
     """Find the split of a child whose sums are known, on the calling thread."""
     if node.is_leaf:
         return
-    begin(self, search, node)
+    begin(self, search, node, defers)
     if search.step == ERAS_ALONE:
         is_active = &histograms.is_listed[0]
     if search.splits.start_node(is_active) and start_node(self, search, node):

@@ -6,7 +6,7 @@ from libc.string cimport memcpy, memmove
 
 from .._arrays cimport X_BINNED_DTYPE_C, in_bitset
 
-from .nodes cimport feature_split
+from .nodes cimport feature_split, grown_node, tree_data
 from .rows cimport MAX_BINS
 
 cdef enum:
@@ -28,20 +28,33 @@ cdef inline void set_left_bins(
 
 
 cdef inline int part_rows(
-    unsigned int * rows, int n_rows,  # IN and OUT: those of the left child come first
-    const X_BINNED_DTYPE_C * codes, const uint8_t * goes_left,  # by code
-    unsigned int * scratch,           # (n_rows,)
+    const tree_data * tree, const grown_node * node,
+    unsigned int * partition,  # IN and OUT: the rows of the left child come first
+    unsigned int * scratch,    # (n_samples,); only the node's range is used
     int n_threads,
-) noexcept:
+) noexcept nogil:
     """Part the rows of a node in place; return how many go to the left child."""
     cdef:
+        const feature_split * split = &node.choice.split
+        const X_BINNED_DTYPE_C * codes = (
+            tree.X_binned + split.feature_idx * tree.n_samples
+        )
+        unsigned int * rows = partition + node.node.start
+        uint8_t[MAX_BINS] goes_left
+        int n_rows = node.n_rows
         int n_blocks = min(MAX_BLOCKS, n_threads)
         int[MAX_BLOCKS + 1] starts
         int[MAX_BLOCKS] n_left
         int total = 0, n_right = 0, i
+    scratch += node.node.start
+    set_left_bins(split, tree.missing_values_bin_idx, goes_left)
+    if n_blocks == 1:  # perhaps within a thread of others
+        total = part_block(rows, n_rows, codes, goes_left, scratch)
+        memcpy(rows + total, scratch, (n_rows - total) * sizeof(int))
+        return total
     for i in range(n_blocks + 1):
         starts[i] = <int> (<Py_ssize_t> n_rows * i // n_blocks)
-    for i in prange(n_blocks, schedule="static", nogil=True, num_threads=n_blocks):
+    for i in prange(n_blocks, schedule="static", num_threads=n_blocks):
         n_left[i] = part_block(
             rows + starts[i], starts[i + 1] - starts[i], codes, goes_left,
             scratch + starts[i],

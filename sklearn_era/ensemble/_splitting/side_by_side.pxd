@@ -12,6 +12,7 @@ from .candidates.splits cimport THREADS
 from .lanes.functions cimport era_batch
 from .node_search cimport search_child
 from .node_sums cimport add_sums, begin_sums
+from .partition cimport part_rows
 from .splitter_state cimport NodeSearch, SplitterState
 from .threads cimport (
     count_one, counter, pause, read_count, set_count, thread_team, wait_for_team,
@@ -44,9 +45,9 @@ cdef inline void search_some(
     SplitterState self, NodeSearch own, int n, bint are_children, thread_team team,
     int place,              # of the thread's own search, in the list from `own`
 ) noexcept nogil:
-    """Sum up and search this thread's part of the nodes; then help other threads."""
+    """Sum up and search nodes until all are claimed; then help other threads."""
     cdef:
-        bint shares_sums = are_children and (n == 1 or self.shares_sums)
+        bint shares_sums = are_children and self.shares_sums
         int n_to_search = 2 * n if are_children else n
         int idle = 0
     if place > 0:
@@ -55,9 +56,8 @@ cdef inline void search_some(
     if shares_sums:
         sum_all(self, self.search, n, team)
         wait_for_team(team)
-    search_part(
-        self, own, self.search, team.rank, n - team.rank, team.size, are_children,
-        are_children and not shares_sums,
+    search_unclaimed(
+        self, own, self.search, n, are_children, are_children and not shares_sums
     )
     while idle <= self.patience and read_count(&self.n_done) < n_to_search:
         pause(idle)
@@ -69,47 +69,48 @@ cdef inline void sum_all(
 ) noexcept nogil:
     """Sum up the children of `n` nodes, one node after another, by all threads."""
     if n > 0:
-        sum_children(self, search, team)
+        sum_children(self, search, search, team)
         sum_all(self, search.next, n - 1, team)
 
 
-cdef inline void search_part(
+cdef inline void search_unclaimed(
     SplitterState self, NodeSearch own, NodeSearch search,
-    int n_before,           # searches of the list to pass by
-    int n,                  # then left in the list
-    int step,               # to this thread's next one
+    int n,                  # from `search` on, in the list
     bint are_children, bint sums_up,
 ) noexcept nogil:
-    """Search each `step`-th node or, if `are_children`, its children. If `sums_up`, sum
-    up the children first.
+    """Claim the nodes that no other thread has claimed yet, one by one; search them or,
+    if `are_children`, their children. If `sums_up`, part their rows and sum them first.
     """
-    if n <= 0:
+    cdef int n_left
+    if n == 0:
         return
-    if n_before == 0:
+    if count_one(&search.n_claims) == 0:
         if sums_up:
-            sum_children(self, search, thread_team(0, 1))
+            n_left = part_rows(
+                &self.tree, search.parent, &self.partition[0], &self.scratch[0], 1
+            )
+            assert n_left in (search.smaller.n_rows, search.larger.n_rows), "rows"
+            sum_children(self, own, search, thread_team(0, 1))
         if are_children:
             set_count(&search.next_child, 0)  # for all threads
         search_next(self, own, search)
-        n -= step
-        n_before = step
-    search_part(
-        self, own, search.next, n_before - 1, n, step, are_children, sums_up
-    )
+    search_unclaimed(self, own, search.next, n - 1, are_children, sums_up)
 
 
 cdef inline void sum_children(
-    SplitterState self, NodeSearch search, thread_team team
+    SplitterState self,
+    NodeSearch memory,      # of the calling thread, or of all
+    NodeSearch search, thread_team team
 ) noexcept nogil:
     """Sum up a node's smaller child; turn the node's sums into the larger child's."""
     if team.rank == 0:
-        search.rows.start_node(
+        memory.rows.start_node(
             &self.partition[0] + search.smaller.node.start, search.smaller.n_rows
         )
-        begin_sums(self, search, search.of_smaller, search.of_larger)
+        begin_sums(self, memory, search.of_smaller, search.of_larger)
         search.of_larger.n_rows = search.larger.n_rows
     wait_for_team(team)
-    add_sums(self, search, search.of_smaller, search.of_larger, team)
+    add_sums(self, memory, search.of_smaller, search.of_larger, team)
 
 
 cdef inline bint search_next(
@@ -128,11 +129,13 @@ cdef inline bint search_next(
         were_any = True
         if child == 0:
             search_child(
-                self, own, search.larger, search.of_larger, &search.is_active[0]
+                self, own, search.larger, search.of_larger, &search.is_active[0],
+                search.defers,
             )
         else:
             search_child(
-                self, own, search.smaller, search.of_smaller, &search.is_active[0]
+                self, own, search.smaller, search.of_smaller, &search.is_active[0],
+                search.defers,
             )
         count_one(&self.n_done)
     return were_any

@@ -21,7 +21,7 @@ cdef class EraSplitter(SplitterState):
     cdef int find_split(self, grown_node * node, const uint8_t * is_active) except -1
     cdef bint lend_children(
         self, int place, grown_node * node, grown_node * smaller, grown_node * larger,
-        const uint8_t * is_active,
+        const uint8_t * is_active, bint is_first,
     ) except -1
     cdef int search_children(self, int n, bint shares_sums) except -1
     cdef int lend_deferred(self, int place, grown_node * node) except -1

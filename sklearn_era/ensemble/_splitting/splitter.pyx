@@ -28,7 +28,7 @@ from .nodes cimport grown_node
 from .side_by_side cimport search_side_by_side
 from .splitter_state cimport NodeSearch, SplitterState
 from .store cimport HistogramStore, NodeHistograms
-from .threads cimport threads_for
+from .threads cimport set_count, threads_for
 
 cdef enum:
     ROWS_AN_ERA_COSTS = 8  # additions that take as long as one for each split
@@ -126,7 +126,7 @@ cdef class EraSplitter(SplitterState):
             NodeHistograms histograms = None
             NodeHistograms of_all = None
             double n_additions
-        begin(self, search, node)
+        begin(self, search, node, self.defers)
         if search.step == ERAS_ALONE:
             histograms = self.store.slots[node.slot]
             is_active = &histograms.is_listed[0]
@@ -163,10 +163,11 @@ cdef class EraSplitter(SplitterState):
 
     cdef bint lend_children(
         self, int place, grown_node * node, grown_node * smaller, grown_node * larger,
-        const uint8_t * is_active,
+        const uint8_t * is_active, bint is_first,
     ) except -1:
         """Lend memory for the sums of a node's children to the search at `place` in the
         list of searches (`NodeSearch.next`). Return whether there is enough memory.
+        The children of the queue's first node are not deferred: their turn is near.
         """
         cdef NodeSearch search = self.search
         if node.slot < 0:
@@ -179,15 +180,18 @@ cdef class EraSplitter(SplitterState):
             return False
         smaller.slot = search.of_smaller.number
         larger.slot, node.slot = node.slot, -1
-        search.smaller, search.larger = smaller, larger
+        search.parent, search.smaller, search.larger = node, smaller, larger
+        set_count(&search.n_claims, 0)
         memcpy(&search.is_active[0], is_active, self.tree.n_features)
-        if not self.defers:
+        search.defers = self.defers and not is_first
+        if not search.defers:
             code_rows(self, smaller.n_rows)
         return True
 
     cdef int search_children(self, int n, bint shares_sums) except -1:
-        """Sum up and search the children of `n` nodes. A thread searches one child
-        after another, so that few data pass between threads, and then helps the others.
+        """Sum up and search the children of `n` nodes. A thread parts one node's rows
+        and searches the children, so that few data pass between threads, and then helps
+        the others; or all `shares_sums`, of rows parted before.
         """
         cdef int n_threads = threads_for(
             min(self.n_threads, 2 * n), n * self.bundles.n_bins
@@ -205,6 +209,7 @@ cdef class EraSplitter(SplitterState):
         search.smaller = node
         search.of_smaller = self.store.slots[node.slot]
         search.next_child = 1
+        set_count(&search.n_claims, 0)
         code_rows(self, node.n_rows)
         return 0
 

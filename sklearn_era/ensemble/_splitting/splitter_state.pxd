@@ -16,8 +16,7 @@ cdef enum:
 
 cdef class NodeSearch:
     # The memory that a thread writes to as it searches for a node's split; and one of
-    # the nodes that threads search at a time. The thread that sums up its children uses
-    # `rows`, which no other thread uses then.
+    # the nodes that threads search at a time, each in its own memory.
     cdef:
         EraRows rows
         CandidateSplits splits
@@ -27,8 +26,11 @@ cdef class NodeSearch:
         child_sums child
         # The children of a node to be searched side by side with others; or one node,
         # the smaller. Threads take the larger one, then the smaller.
+        const grown_node * parent
         grown_node * smaller
         grown_node * larger
+        bint defers               # comparisons of the children's eras
+        counter n_claims          # by threads; the first one has the node
         counter next_child        # 0, 1; from 2 on: no longer, or not yet
         NodeHistograms of_smaller, of_larger
         uint8_t [::1] is_active   # features
@@ -44,7 +46,7 @@ cdef class SplitterState:
         bint defers              # comparisons of eras; see `search_node`
         counter n_done           # searches of nodes, side by side
         int patience             # how often a thread looks for work in vain
-        bint shares_sums         # of each node's rows, among threads
+        bint shares_sums         # of rows parted before, among threads
         EraRows rows             # of `search`
         CandidateSplits splits   # likewise
         readonly HistogramStore store

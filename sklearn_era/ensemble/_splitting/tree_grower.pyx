@@ -7,7 +7,6 @@ range of the partition, and splits keep the order of rows.
 
 from cpython.time cimport perf_counter
 from libc.math cimport INFINITY
-from libc.stdint cimport uint8_t
 from libc.string cimport memset
 
 from types import SimpleNamespace
@@ -17,10 +16,9 @@ import numpy as np
 from .grown_tree cimport ROWS_OF_ADDITION, GrownTree
 from .monotonic cimport set_bounds
 from .node_features cimport NodeFeatures
-from .nodes cimport feature_split, grown_node, make_children, set_sums
+from .nodes cimport grown_node, make_children, set_sums
 from .node_queue cimport is_before, move_down, pop, push, take_next
-from .partition cimport part_rows, set_left_bins
-from .rows cimport MAX_BINS
+from .partition cimport part_rows
 from .sorted_rows.node cimport is_pure
 from .splitter cimport EraSplitter
 from .splitter_state cimport MAX_AT_ONCE
@@ -153,45 +151,50 @@ cdef class EraTreeGrower(GrownTree):
         Search all children; they join the queue when their parent is taken out of it.
         """
         cdef:
-            double tic
             int[MAX_AT_ONCE] numbers
             double n_rows = 0.0, largest = 0.0
-            bint looks_ahead = self.looks_ahead()
+            bint looks_ahead = self.looks_ahead(), are_shared, is_lent
+            bint is_alone = self.splitter.is_alone
             int n = self.take_first(numbers, looks_ahead), n_lent = 0, i
             grown_node * node
             grown_node * left
             grown_node * right
         self.reserve(2 * n)
-        tic = perf_counter()
         for i in range(n):
-            self.split_rows(numbers[i])
             node = &self.nodes[numbers[i]]
+            self.describe_children(node, numbers[i])
+            if not is_alone:  # `n_rows` still counts the rows of all processes
+                self.part_node(node)
             n_rows += node.n_rows
             for number in range(node.left, node.right + 1):
                 largest = max(largest, <double> self.nodes[number].n_rows)
-        self.total_apply_split_time += perf_counter() - tic
         # All threads share a large child that one would be busy with for longest.
+        are_shared = largest * self.tree.n_features >= SHARED_ADDITIONS
         looks_ahead &= (
-            largest * self.n_threads < LARGEST_SHARE * n_rows
-            or largest * self.tree.n_features < SHARED_ADDITIONS
+            largest * self.n_threads < LARGEST_SHARE * n_rows or not are_shared
         )
+        are_shared |= n == 1
         for i in range(n):
             node = &self.nodes[numbers[i]]
             left, right = &self.nodes[node.left], &self.nodes[node.right]
-            if left.is_leaf and right.is_leaf:
-                self.splitter.release(node)
-            elif looks_ahead and self.splitter.lend_children(
-                n_lent, node, left if left.n_rows < right.n_rows else right,
-                right if left.n_rows < right.n_rows else left,
-                self.features.active(left),
-            ):
+            is_lent = (
+                looks_ahead and not (left.is_leaf and right.is_leaf)
+                and self.splitter.lend_children(
+                    n_lent, node, left if left.n_rows < right.n_rows else right,
+                    right if left.n_rows < right.n_rows else left,
+                    self.features.active(left), i == 0,
+                )
+            )
+            if is_alone and (are_shared or not is_lent):
+                self.part_node(node)
+            if is_lent:
                 n_lent += 1
+            elif left.is_leaf and right.is_leaf:
+                self.splitter.release(node)
             else:
                 self.search_children(node, left, right)
         if n_lent > 0:
-            self.splitter.search_children(
-                n_lent, largest * self.tree.n_features >= SHARED_ADDITIONS
-            )
+            self.splitter.search_children(n_lent, are_shared)
         for i in range(n):
             node = &self.nodes[numbers[i]]
             for number in range(node.left, node.right + 1):
@@ -209,48 +212,51 @@ cdef class EraTreeGrower(GrownTree):
     cdef int take_first(self, int * numbers, bint looks_ahead) noexcept:
         """Set `numbers` to the nodes to split at once; return how many there are."""
         cdef:
-            # Splits that are left. One that may be the last needs no search for its
-            # children's splits.
+            # Splits that are left. New nodes overtake those far behind, and the last
+            # split needs no search for its children's splits.
             int n_left = self.max_leaf_nodes - self.n_leaves - self.n_waiting
             int n = 1, most = 1
         numbers[0] = self.nodes[0].waiting
         if looks_ahead:
             most = min(self.n_threads, <int> MAX_AT_ONCE)
             if self.max_leaf_nodes >= 0:
-                most = min(most, n_left - 1)
+                most = min(most, n_left // 2)
         return take_next(self.nodes, self.n_waiting, numbers, n, most, False)
 
-    cdef int split_rows(self, int number) except -1:
-        """Split a node's rows in two; mark children that have to be leaves."""
+    cdef void describe_children(self, grown_node * node, int number) noexcept:
+        """Add the children of a split node; mark those that have to be leaves."""
         cdef:
-            grown_node * node = &self.nodes[number]
             grown_node * left = &self.nodes[self.n_nodes]
             grown_node * right = left + 1
-            const feature_split * split = &node.choice.split
-            uint8_t[MAX_BINS] goes_left
         node.left, node.right = self.n_nodes, self.n_nodes + 1
         node.is_split = True
         self.n_nodes += 2
         memset(left, 0, 2 * sizeof(grown_node))
         make_children(
-            self.tree, &node.node, split, number, &left.node, &right.node
+            self.tree, &node.node, &node.choice.split, number, &left.node, &right.node
         )
         left.slot = right.slot = -1
         left.slot_of_all = right.slot_of_all = -1
-        set_left_bins(split, self.tree.missing_values_bin_idx, goes_left)
-        left.n_rows = part_rows(
-            &self.splitter.partition[0] + node.node.start, node.n_rows,
-            self.tree.X_binned + split.feature_idx * self.tree.n_samples, goes_left,
-            &self.splitter.scratch[0],
-            threads_for(self.n_threads, node.n_rows // ROWS_OF_ADDITION),
-        )
-        right.n_rows = node.n_rows - left.n_rows
-        right.node.start = node.node.start + left.n_rows
+        left.n_rows = left.node.pooled.n_samples
+        right.n_rows = right.node.pooled.n_samples
         left.allowed = right.allowed = self.features.allowed_below(node)
         left.is_leaf = self.has_to_be_leaf(left)
         right.is_leaf = self.has_to_be_leaf(right)
         set_bounds(self.tree, node, left, right)
-        return 0
+
+    cdef void part_node(self, grown_node * node) noexcept:
+        """Part the rows of a node between its children, by all threads."""
+        cdef:
+            double tic = perf_counter()
+            grown_node * left = &self.nodes[node.left]
+            grown_node * right = &self.nodes[node.right]
+        left.n_rows = part_rows(
+            self.tree, node, &self.splitter.partition[0], &self.splitter.scratch[0],
+            threads_for(self.n_threads, node.n_rows // ROWS_OF_ADDITION),
+        )
+        right.n_rows = node.n_rows - left.n_rows
+        right.node.start = node.node.start + left.n_rows
+        self.total_apply_split_time += perf_counter() - tic
 
     cdef bint has_to_be_leaf(self, const grown_node * child) noexcept:
         return (
