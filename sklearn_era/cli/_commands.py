@@ -264,7 +264,7 @@ def predict(
         text = f"'{data}' lacks '{lacks[0]}'"
         if lacks == [None]:
             text = "the model does not tell the name of its column of eras"
-        new = "new groups" if len(used) > 1 else "a new era"
+        new = "new groups" if hasattr(estimator, "_pair") else "a new era"
         _ui.echo(f"Warning: DATA: {text}: all rows are taken for {new}.", err=True)
         used = []
     frame = table.read([*names, *used], categorical)
@@ -288,7 +288,8 @@ def predict(
     with _ui.refused("Cannot predict: "):
         results = [estimator.predict(X)]
         if classes:
-            results += [*estimator.predict_proba(X).T]
+            # Boosters of one class have two columns.
+            results += [*estimator.predict_proba(X).T[: len(classes)]]
     predictions = pd.DataFrame(dict(zip(headings, results, strict=True)))
     _table_files.write_table(pd.concat([*copied, predictions], axis=1), out)
     _ui.echo(f"Wrote {count(len(X), 'prediction')} to {out}.")

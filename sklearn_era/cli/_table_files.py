@@ -42,9 +42,7 @@ _Text = str | None
 
 
 class TableFile:
-    """The table DATA, with the names of all its columns, of those with categories, and
-    of those that were a pandas index.
-    """
+    """The table DATA, with the names of its columns: all, categories, pandas index."""
 
     def __init__(self, path: Path, sep: _Text, encoding: _Text, decimal: _Text) -> None:
         self._path, self._encoding = path, "utf-8" if encoding is None else encoding
@@ -179,7 +177,7 @@ class TableFile:
         # pyarrow's are of these, too; an unknown encoding is a LookupError.
         except (OSError, ValueError, LookupError, NotImplementedError) as error:
             reason = _ui.one_sentence(error).removesuffix(".")
-            if self._sep and re.search("utf-?8", reason, re.IGNORECASE):
+            if self._sep and re.search("utf-?8|got 1: \\?", reason, re.IGNORECASE):
                 reason += "; pass its encoding with --encoding"
             elif "Expected 1 columns" in reason:
                 reason += "; pass its --sep, and --decimal ',' if numbers have commas"
@@ -262,9 +260,9 @@ def make_target(column: pd.Series, task: str, table: TableFile) -> tuple[Any, bo
     if is_number and not is_whole:
         text = "holds fractions or numbers of at least 2**63, not classes"
         raise InputError(f"{subject} {text}; pass --task regression.")
-    if n_classes < 2:
-        raise InputError(f"{subject} has only one class, '{column.iloc[0]}'.")
     labels = table.read_labels(column, "--target")
+    if labels.nunique() < 2:
+        raise InputError(f"{subject} has only one class, '{labels.iloc[0]}'.")
     dtype = np.int64 if is_whole else None if column.dtype == bool else str
     return labels.to_numpy(dtype if labels is column else str), True
 
@@ -312,13 +310,13 @@ def read_truth(table: TableFile, metadata: Any, classes: list[Any]) -> tuple[Any
 
 def make_eras(frame: pd.DataFrame, names: Sequence[str], table: TableFile) -> Any:
     """Return the label of each row's era, from the columns `names`: None without names,
-    an array for one, and `EraColumns` for two names. Labels of a categorical column
+    an array for one, and `EraColumns` for more names. Labels of a categorical column
     sort in the order of its categories.
     """
-    found = []
-    for name, argument in zip(names, ("--era", "--groups"), strict=False):
+    found: list[Any] = []
+    for name in names:
         column = frame[name]
-        labels: Any = table.read_labels(column, argument)
+        labels: Any = table.read_labels(column, "--groups" if found else "--era")
         if labels is column:  # which has lost the order
             labels = table.open([name]).column(0)
         found.append(check_eras(labels, column))
@@ -326,20 +324,20 @@ def make_eras(frame: pd.DataFrame, names: Sequence[str], table: TableFile) -> An
 
 
 def era_columns_of(estimator: Any, metadata: Any) -> list[Any]:
-    """Return a list of the columns of eras that predictions depend on: none; the column
-    in the fit (None if its name is unknown); or the two columns of times and groups.
+    """Return a list of the columns of eras that predictions depend on: none; those of
+    the fit ([None] if the name is unknown); or the two columns of times and groups.
     """
     if (pair := vars(estimator).get("_pair")) is not None:
         order, names = pair
         times_first = [*names] if order[0] == "ordered" else [*names][::-1]
         return times_first if known_labels(estimator)[1] is not None else []
-    return [metadata.era] if _differs_by_era(estimator) else []
+    columns = vars(estimator).get("_era_column")
+    columns = columns if isinstance(columns, list) else [metadata.era]
+    return columns if _differs_by_era(estimator) else []
 
 
 def _differs_by_era(estimator: Any) -> bool:
-    """Return whether predictions of the same row may differ between eras: True for any
-    model that takes eras to predict, unless the model is known to ignore them.
-    """
+    """Return whether a row's predictions may differ by era; True if it is unknown."""
     if hasattr(estimator, "_predictors"):  # trees
         return getattr(estimator, "era_effects", None) is not None
     if getattr(estimator, "_hands_eras_on", False):
@@ -350,12 +348,14 @@ def _differs_by_era(estimator: Any) -> bool:
 def eras_as_fitted(
     frame: pd.DataFrame, columns: Sequence[str], table: TableFile, estimator: Any
 ) -> Any:
-    """Return eras (`EraColumns` for two columns), with labels of the type in the fit of
-    the model: converted to text, as a text file spells them, or to dates, if necessary.
+    """Return eras (`EraColumns` of several columns), with labels of the type in the fit
+    of the model: converted to text, as a text file spells them, or to dates if needed.
     """
     found = make_eras(frame, columns, table)
     eras = found.columns if len(columns) > 1 else [found]
-    of_fit = known_labels(estimator)[: len(columns)]
+    of_fit: Any = known_labels(estimator)[: len(columns)]
+    if len(columns) > 1 and of_fit[1] is None:  # combinations
+        of_fit = [np.array(x) for x in zip(*of_fit[0], strict=True)]
     for i, (name, known, labels) in enumerate(zip(columns, of_fit, eras, strict=True)):
         if known is None:
             continue
@@ -391,7 +391,8 @@ def _parse(column: pd.Series, decimal: str) -> tuple[pd.Series, str]:
     """
     swapped = str.maketrans(",.", ".,") if decimal == "," else {}
     numbers = pd.to_numeric(column.astype(str).str.translate(swapped), errors="coerce")
-    row = int((numbers.isna() & column.notna()).to_numpy().argmax())
+    is_null = column.isin(csv.ConvertOptions().null_values)  # among numbers
+    row = int(((numbers.isna() & column.notna()) * (2 - is_null)).to_numpy().argmax())
     value = column.iloc[row]
     stray = f" ({value!r} in row {row + 1:,})" if isinstance(value, str) else ""
     if decimal == "." and re.fullmatch(r"[^.]*\d,\d[^.]*", str(value)):

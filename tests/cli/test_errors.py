@@ -215,6 +215,9 @@ def test_program_without_its_own_packages(monkeypatch, package):
     ("latin.csv", b"alpha,beta,y\n\xe9,2,3\n",
      "cannot read 'latin.csv': column 'alpha' is not UTF-8 text; pass its encoding "
      "with --encoding."),
+    ("wide.csv", "alpha,beta,y\n1,2,3\n".encode("utf-16"), "cannot read 'wide.csv': "
+     "CSV parse error: Expected 3 columns, got 1: ?; pass its encoding with "
+     "--encoding."),
     ("head.csv", b"alpha,beta,y,\xe9\n1,2,3,4\n", "cannot read 'head.csv': "),
     ("plain.csv.gz", b"alpha,beta,y\n1,2,3\n", "cannot read 'plain.csv.gz': "),
     ("text.parquet", b"alpha,beta,y\n1,2,3\n", "cannot read 'text.parquet': "),
@@ -376,6 +379,7 @@ def test_a_value_that_is_no_number(small, path):
     # As a target, it is refused rather than learnt as a class.
     write(small.assign(beta=beta), path)
     target = fit(data=path, target="beta", features=["alpha"])
+    write(small.assign(beta=beta.where(small.index != 3, "NA")), path)
     for task in ("auto", "regression"):
         told = fail(*target, "--task", task)
         hint = "correct such values, or pass --task classification."

@@ -115,6 +115,21 @@ def test_models_of_python_are_told_the_eras_that_they_use(model, uses, kind):
     assert ("lacks 'week': all rows are taken for a new era." in told) == uses
 
 
+def test_columns_of_combined_eras_are_read():
+    rows, _ = shops_by_week()
+    names, rows = ["shop", "week", "half"], rows.assign(half=np.arange(len(rows)) % 2)
+    model = EraTargetRegressor(Regressor(max_iter=3))
+    model.fit(rows.drop(columns="y"), rows.y, eras=names)
+    save_model(model, "m.era")
+    for path in ("d.csv", "d.parquet"):
+        write(rows[["y", *names[::-1], "a"]], path)
+        result = invoke("predict", "m.era", path, "--out", "p.csv")
+        assert (result.exit_code, result.stderr) == (0, "")
+        expected = model.predict(rows.drop(columns="y"), eras=names)
+        assert np.array_equal(read("p.csv")["prediction"], expected)
+        assert not np.array_equal(model.predict(rows[["a"]]), expected)
+
+
 @pytest.mark.parametrize("columns", [["week", "shop"], ["shop", "week"]])
 @pytest.mark.parametrize("kind", ["booster", "average", "intervals"])
 def test_new_groups_are_told_to_models_of_known_ones(kind, columns):

@@ -547,6 +547,12 @@ def test_a_failure_is_a_sentence_and_an_exit_status(frame, monkeypatch, capsys):
     assert tuple(capsys.readouterr()) == ("", told)
 
 
+def test_a_single_class_is_predicted(frame):
+    save_model(Classifier().fit(frame[["a"]], np.repeat(7, len(frame))), "m.era")
+    run("predict", "m.era", write(frame, "d.csv"), "-o", "p.csv")
+    assert set(map(tuple, read("p.csv").round(9).to_numpy())) == {(7.0, 1.0)}
+
+
 @pytest.mark.parametrize("estimator", ["forest", "auto"])
 def test_other_estimators(frame, features, estimator):
     write(frame, "d.csv")

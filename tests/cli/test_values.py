@@ -229,7 +229,7 @@ def test_eras_of_a_text_file_stay_distinct(frame, labels, n_eras, shown, suffix)
 @pytest.mark.parametrize(("labels", "classes"), [
     (["01", "02"], ["01", "02"]), (["1.0", "2.0"], [1, 2]), (["1 ", "2"], [1, 2]),
     (["+1", "-1"], [-1, 1]), (["true", "false"], [False, True]),
-    (["007", "7", "x1"], ["007", "7", "x1"]),
+    (["007", "7", "x1"], ["007", "7", "x1"]), (["007", "07", "7"], ["007", "07", "7"]),
     (["007", "008", "10"], ["007", "008", "10"]),
     (["01", *map(str, range(2, 13))], sorted(["01", *map(str, range(2, 13))])),
 ])  # fmt: skip
