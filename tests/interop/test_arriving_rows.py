@@ -1,6 +1,7 @@
 """Rows to predict, of any dtypes that they may arrive with: kinds times estimators."""
 
 import warnings
+from datetime import date, datetime, time
 from decimal import Decimal
 
 import numpy as np
@@ -17,7 +18,7 @@ from sklearn_era import calibration, ensemble
 from sklearn_era.auto import AutoEraClassifier, AutoEraRegressor
 from sklearn_era.model_files import load_model, save_model
 from sklearn_era.model_selection import EraSearchCV
-from sklearn_era.preprocessing import EraTargetRegressor
+from sklearn_era.preprocessing import EraTargetEncoder, EraTargetRegressor
 from sklearn_era.rules import RuleEnsembleClassifier
 
 RNG, N = np.random.default_rng(0), 480
@@ -257,6 +258,57 @@ def test_categories_that_are_dates():
     assert_array_equal(model.predict(objects("xnb", rows)), expected)
     with pytest.raises(ValueError, match=r"'n' holds 1, .* such as datetime"):
         model.predict(rows.assign(n=1))
+
+
+DAYS = [date(2024, 1, 1 + k) for k in FIT.n]
+NUMPY, ARROW_DAYS = np.array(DAYS, "M8[ns]"), pa.array(DAYS)
+# The same dates, as tables hold them.
+OF_DATES = {
+    "objects": pd.Series(DAYS, dtype=object), "category of dates": pd.Categorical(DAYS),
+    **{f"M8[{unit}]": pd.Series(NUMPY.astype(f"M8[{unit}]")) for unit in ("s", "ns")},
+    "category": pd.Categorical(pd.Series(NUMPY)),
+    "datetimes": pd.Series([datetime.combine(x, time()) for x in DAYS], dtype=object),
+    "Timestamps": pd.Series([*map(pd.Timestamp, DAYS)], dtype=object),
+    "NumPy's": pd.Series([*np.array(DAYS, "M8[D]")], dtype=object),
+    **{
+        f"{kind} of pandas": pd.Series(DAYS, dtype=pd.ArrowDtype(pa.date32())).astype(
+            pd.ArrowDtype(kind)
+        )
+        for kind in (pa.date32(), pa.timestamp("us"))
+    },
+    **{f"polars {kind}": pl.Series(DAYS).cast(kind)
+       for kind in (pl.Date, pl.Datetime("ms"), pl.Datetime("ns"))},
+    **{f"Arrow {kind}": ARROW_DAYS.cast(kind)
+       for kind in (pa.date32(), pa.date64(), pa.timestamp("us"))},
+    "Arrow dictionary": ARROW_DAYS.dictionary_encode(),
+}  # fmt: skip
+
+
+def with_dates(kind):
+    values = OF_DATES[kind]
+    if kind.startswith("polars"):
+        return pl.DataFrame({"x": FIT.x.to_numpy(), "d": values})
+    if kind.startswith("Arrow"):
+        return pa.table({"x": FIT.x, "d": values})
+    return FIT[["x"]].assign(d=values)
+
+
+@pytest.mark.parametrize("fitted", OF_DATES)
+@pytest.mark.parametrize("model", [
+    BOOSTER, MODELS[2], EraTargetEncoder(),
+    AutoEraRegressor(BOOSTER, encode_categories=False, **LINEAR),
+    AutoEraRegressor(BOOSTER, encode_categories=True, **LINEAR),
+])  # fmt: skip
+def test_dates_are_the_same_categories_in_all_tables(model, fitted):
+    model = clone(model)
+    named = [x for x in model.get_params() if x.endswith("categorical_features")]
+    model.set_params(**{name: ["d"] for name in named})
+    model.fit(with_dates(fitted), FIT.n % 3, eras=ERAS)
+    predict = getattr(model, "predict", getattr(model, "transform", None))
+    expected = np.asarray(predict(with_dates(fitted)))
+    assert np.unique(expected).size >= 3
+    for kind in OF_DATES:
+        assert_array_equal(predict(with_dates(kind)), expected, err_msg=kind)
 
 
 @pytest.mark.parametrize("model", [BOOSTER, AutoEraRegressor(BOOSTER, **LINEAR)])
