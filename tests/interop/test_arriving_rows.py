@@ -13,7 +13,7 @@ from numpy.testing import assert_array_equal
 from sklearn.base import clone, is_classifier
 
 from helpers.cli import fail, run, write
-from helpers.estimators import ours
+from helpers.estimators import ours, stock
 from sklearn_era import calibration, ensemble
 from sklearn_era.auto import AutoEraClassifier, AutoEraRegressor
 from sklearn_era.model_files import load_model, save_model
@@ -362,6 +362,29 @@ def test_a_missing_category_is_missing_in_all_tables(i, fitted):
         assert_array_equal(predicted, first)
     whole = asked[0].assign(t=FIT.t[:50])
     assert (model.predict(whole) != first)[is_missing[:50]].any()
+
+
+@pytest.mark.parametrize("model", MODELS[:1] + MODELS[2:3], ids=["booster", "forest"])
+@pytest.mark.parametrize("days", [
+    pd.date_range("2024", periods=4), pd.date_range("2024", periods=4, tz="UTC"),
+    pd.period_range("2024", periods=4, freq="M"), pd.to_timedelta(range(4), "D"),
+    pd.Index([date(2024, 1, k) for k in range(1, 5)], dtype=object),
+], ids=["dates", "zone", "periods", "durations", "objects"])  # fmt: skip
+def test_a_missing_date_is_missing_in_all_tables_and_files(days, model, tmp_path):
+    codes = FIT.n % 4
+    days = pd.Series(days[codes]).astype("category").mask(codes == 1)
+    frame, y = FIT[["x"]].assign(d=days), np.array([0.0, 9.0, 1.0, 2.0])[codes]
+    model = clone(model).fit(frame, y, eras=ERAS)
+    expected = model.predict(frame)
+    if isinstance(model, ensemble.HistGradientBoostingRegressor):
+        other = stock(max_iter=3, max_bins=255).fit(frame, y)
+        assert_array_equal(expected, other.predict(frame))
+    save_model(model, tmp_path / "m.era")
+    objects = frame.astype(object)
+    nones = objects.assign(d=objects.d.where(days.notna(), None))
+    for each in (model, load_model(tmp_path / "m.era")[0]):
+        for rows in (frame, objects, nones):
+            assert_array_equal(each.predict(rows), expected)
 
 
 @pytest.mark.parametrize("kind", ["zone", "period"])

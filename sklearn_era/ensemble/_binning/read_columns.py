@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 from sklearn.ensemble._hist_gradient_boosting import gradient_boosting
 from sklearn.utils import _safe_indexing
+from sklearn.utils._missing import is_scalar_nan
 
 from ..._tables.checks import check_table, is_data_frame, names_of_columns
 from ..._tables.columns import (
@@ -112,8 +113,10 @@ def read_by_column(
     for i, (values, categories) in enumerate(zip(found, known, strict=True)):
         codes = codes_of_categories(encoder, i).tolist()
         code_of = dict(zip(categories, codes, strict=False))
-        # scikit-learn takes None for a category, and NaN for missing.
-        if any(x != x for x in encoder.categories_[i].tolist()):
+        # scikit-learn takes None and, among objects, NaT for categories, and NaN for
+        # missing. It lists NumPy's NaT as a category, but takes it for missing.
+        of_fit = encoder.categories_[i]
+        if of_fit.dtype.kind in "mM" or any(map(is_scalar_nan, of_fit.tolist())):
             code_of[None] = np.nan
         found[i] = np.array([code_of.get(x, np.nan) for x in values], dtype=np.float64)
     numbers = [x.values for x in columns if not x.is_categorical]
