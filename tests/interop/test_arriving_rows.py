@@ -387,6 +387,40 @@ def test_a_missing_date_is_missing_in_all_tables_and_files(days, model, tmp_path
             assert_array_equal(each.predict(rows), expected)
 
 
+@pytest.mark.parametrize("dtype", [
+    "string", "string[pyarrow]", pd.ArrowDtype(pa.string()),
+    pd.ArrowDtype(pa.large_string()), "object", "Int64", pd.ArrowDtype(pa.date32()),
+], ids=str)  # fmt: skip
+@pytest.mark.parametrize("is_category", [False, True], ids=["column", "category"])
+@pytest.mark.parametrize("i", [0, 2, 6, 9], ids=lambda i: NAMES[i])
+def test_a_category_that_is_na_is_missing(i, is_category, dtype):
+    codes, is_missing = FIT.n % 3, FIT.n > 6
+    known = {"Int64": [1, 2, 3], "date32[day][pyarrow]": DAYS}.get(str(dtype), LETTERS)
+    plain = pd.Series([known[k] for k in codes], dtype=object).mask(is_missing, np.nan)
+    found = plain.mask(is_missing, pd.NA).astype(dtype)
+    found = found.astype("category") if is_category else found
+    tables = [FIT[["x"]].assign(c=values) for values in (found, plain)]
+    tables += [tables[1].assign(c=plain.mask(is_missing, None))]
+    model, y = clone(MODELS[i]), codes + 5 * is_missing
+    y = LABELS if is_classifier(model) else y
+    named = [x for x in model.get_params() if x.endswith("categorical_features")]
+    model.set_params(**{name: ["c"] for name in named})
+    kept = tables[0].copy()
+    predictions = [
+        clone(model).fit(tables[j], y, eras=ERAS).predict(rows)
+        for j in (0, 1) for rows in tables
+    ]  # fmt: skip
+    for predicted in predictions[1:]:
+        assert_array_equal(predicted, predictions[0])
+    pd.testing.assert_frame_equal(tables[0], kept)
+
+
+def test_text_with_na_that_is_no_category_is_refused_by_name():
+    values = pd.Series(["a", pd.NA] * (N // 2), dtype="string")
+    with pytest.raises(ValueError, match=r"^X: column 't' is not numeric: .* 'a'"):
+        clone(BOOSTER).fit(FIT.assign(t=values), Y)
+
+
 @pytest.mark.parametrize("kind", ["zone", "period"])
 def test_arrow_keeps_zones_and_periods_of_categories(kind):
     days = pd.date_range("2020", periods=3, tz="Europe/Zurich")

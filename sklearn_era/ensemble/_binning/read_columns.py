@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 from sklearn.ensemble._hist_gradient_boosting import gradient_boosting
 from sklearn.utils import _safe_indexing
-from sklearn.utils._missing import is_scalar_nan
+from sklearn.utils._missing import is_pandas_na, is_scalar_nan
 
 from ..._tables.checks import check_table, is_data_frame, names_of_columns
 from ..._tables.columns import (
@@ -62,7 +62,33 @@ def checked_table(X: Any) -> Any:
     """Check a table; return it unchanged, or in a form that NumPy does not misread."""
     check_table(X)
     is_misread = any(map(_misleads_numpy, {*dtypes_of(X)}))
-    return as_frame(X) if is_misread or isinstance(X, list | tuple) else X
+    return _with_nan(as_frame(X) if is_misread or isinstance(X, list | tuple) else X)
+
+
+def _with_nan(X: Any) -> Any:
+    """Return a frame of pandas with NaN for pandas' NA among objects, such as text, and
+    in columns of their categories: scikit-learn sorts no NA. Return others unchanged.
+    """
+    found = {}
+    for j, dtype in enumerate(X.dtypes if hasattr(type(X), "isetitem") else ()):
+        categories = getattr(dtype, "categories", None)
+        inner = getattr(categories, "dtype", dtype)
+        if getattr(inner, "kind", "O") in "biufc":
+            continue
+        values = X.iloc[:, j]
+        # Of dates, NumPy mostly makes its own, with NaT.
+        read_as = None if holds_dates(inner) else object
+        if not any(map(is_pandas_na, np.asarray(values[values.isna()], read_as))):
+            continue
+        if str(dtype) == "category":
+            found[j] = values.cat.rename_categories(categories.astype(object))
+        else:
+            cells = [np.nan if is_pandas_na(x) else x for x in values]
+            found[j] = type(values)(cells, index=X.index, dtype=object)
+    X = X.copy(deep=False) if found else X
+    for j, values in found.items():
+        X.isetitem(j, values)
+    return X
 
 
 def _misleads_numpy(dtype: object) -> bool:
