@@ -71,7 +71,7 @@ def _with_nan(X: Any) -> Any:
     """
     found = {}
     for j, dtype in enumerate(X.dtypes if hasattr(type(X), "isetitem") else ()):
-        categories = getattr(dtype, "categories", None)
+        categories: Any = getattr(dtype, "categories", None)
         inner = getattr(categories, "dtype", dtype)
         if getattr(inner, "kind", "O") in "biufc":
             continue
