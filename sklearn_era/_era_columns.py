@@ -8,7 +8,13 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import _num_samples
 
-from ._tables.checks import check_collected, check_table, names_of_columns
+from ._tables.checks import (
+    check_collected,
+    check_table,
+    has_named_columns,
+    is_data_frame,
+    names_of_columns,
+)
 from ._tables.columns import list_columns
 from ._typing import Eras, Table
 from ._warnings import did_you_mean, warn_user
@@ -75,12 +81,16 @@ def _hint(name: str, X: Any, X_name: str) -> str:
 
 
 def take_era_column(
-    X: Table, eras: Any, *, name: str = "eras", X_name: str = "X"
+    X: Table, eras: Any, *, name: str = "eras", X_name: str = "X", model: Any = None
 ) -> tuple[Any, Any]:
     """Return X without the columns that `eras` names, and these columns; if `eras`
-    holds labels, return both arguments unchanged.
+    holds labels, return both arguments unchanged. Columns with the names that the fit
+    of `model` took eras from come in the order of this fit.
     """
-    if not names_columns(eras, X, name=name, X_name=X_name):
+    are_names = names_columns(eras, X, name=name, X_name=X_name)
+    if isinstance(known := getattr(model, "_era_column", None), list):
+        eras = _in_order_of(known, eras, are_names)
+    if not are_names:
         return X, eras
     check_table(X, X_name, by_column=True)
     frame = narwhals.from_native(X, eager_only=True, pass_through=True)
@@ -99,6 +109,19 @@ def take_era_column(
         if names.count(x) > 1:
             raise ValueError(f"{name}={eras!r} names column {x!r} twice; name it once.")
     return frame.drop(eras).to_native(), frame[eras].to_native()
+
+
+def _in_order_of(known: list[str], eras: Any, are_names: bool) -> Any:
+    """Return a list of names, or a table, in the order of `known` if its columns have
+    the same names, and anything else unchanged.
+    """
+    if are_names:
+        is_same = isinstance(eras, list) and sorted(eras) == sorted(known)
+        return known if is_same else eras
+    check_collected(eras, by_column=True)
+    if has_named_columns(eras) and {*names_of_columns(eras)} == {*known}:
+        return eras[known] if is_data_frame(eras) else eras.select(known)
+    return eras
 
 
 def without_eras(model: BaseEstimator, X: Table, eras: Eras | None) -> Any:

@@ -97,6 +97,8 @@ def merged_categories(parts: Sequence[Labels]) -> Labels:
 
 
 def kind_of(label: object) -> str:
+    if isinstance(label, tuple):
+        return f"({', '.join(map(kind_of, label))})"
     if isinstance(label, str | bytes):
         return "text"
     if hasattr(label, "asfreq"):  # a period of pandas
@@ -168,10 +170,14 @@ def find(known: Labels, labels: Labels, name: str | None = "eras") -> NDArray[np
     # None stands for eras that were not passed.
     is_alike = not all(kinds) or None in (of_known[0], given[0])
     if name and not is_alike and kinds[0].isdisjoint(kinds[1]):
+        types = [
+            kind_of(x) if isinstance(x, tuple) else type(x).__name__
+            for x in (given[0], of_known[0])
+        ]
         raise ValueError(
-            f"{name} holds {given[0]!r}, of type {type(given[0]).__name__}, but the "
-            f"eras of training are of type {type(of_known[0]).__name__}, such as "
-            f"{of_known[0]!r}; pass labels as in training."
+            f"{name} holds {given[0]!r}, of type {types[0]}, but the eras of training "
+            f"are of type {types[1]}, such as {of_known[0]!r}; pass labels as in "
+            "training."
         )
     places = {key: i for i, key in enumerate(map(key_of, of_known))}
     return np.array([places.get(key, -1) for key in map(key_of, given)], np.intp)

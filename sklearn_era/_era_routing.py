@@ -154,7 +154,7 @@ def ask(model: BaseEstimator, method: str, X: Table, eras: Eras | None) -> Any:
     respond = getattr(model, method)
     if eras is None:
         return respond(X)
-    X, eras = take_era_column(X, eras)
+    X, eras = take_era_column(X, eras, model=model)
     if not takes_eras(model, method):
         raise ValueError(
             f"eras: the {method} of {type(model).__name__} takes none; leave eras out."
@@ -207,7 +207,7 @@ def take_fitted_columns(
             X = take_era_column(X, name)[0]
     elif not names_columns(eras, X):
         X = without_era_column(model, X)
-    X, eras = take_era_column(X, eras)
+    X, eras = take_era_column(X, eras, model=model)
     if warn_of_row_order(eras, X):  # models inside are not to warn again
         eras = cast(Any, eras).set_axis(cast(Any, X).index)
     if pair and not isinstance(eras, EraColumns | None):

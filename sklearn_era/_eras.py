@@ -267,7 +267,7 @@ def are_ordered(
     if categories_of(eras.labels) is not None:
         return True
     values = [*map(decoded, eras.labels.tolist())]
-    texts = [str(x) for x in values if kind_of(x) in ("text", "tuple", "UUID")]
+    texts = [str(x) for x in values if kind_of(x).startswith(("text", "(", "UUID"))]
     if not texts:
         return "bool" not in map(kind_of, values)
     forms = {re.sub(r"\d", "0", text) for text in texts}

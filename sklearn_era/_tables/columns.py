@@ -21,7 +21,8 @@ INFINITE = 1e300
 SMALL_DTYPES = tuple(map(np.dtype, ("int8", "uint8", "int16", "bool")))
 # The types of objects that NumPy converts as `_as_number` does, but faster.
 _PLAIN = {int, float, bool, type(None)}
-_DATES = np.datetime64, np.timedelta64, datetime.date, datetime.timedelta, datetime.time
+_OF_NUMPY = np.datetime64, np.timedelta64
+_DATES = *_OF_NUMPY, datetime.date, datetime.timedelta, datetime.time
 # The most columns that a message names.
 _MOST_NAMED = 5
 # The remedy for a column that is not numeric, in a fit and in a prediction.
@@ -349,19 +350,33 @@ def _as_number(value: Any) -> float:
 
 
 def as_categories(values: Any, column: object, name: str = "X") -> NDArray[Any]:
-    """Return a column's values as objects, missing ones as None."""
+    """Return a column's values as objects, missing ones as None, dates as datetimes."""
     is_polars = hasattr(values, "cast")
     raw = values.to_list() if is_polars else np.asarray(values, object).tolist()
     categories = np.empty(len(raw), dtype=object)
     try:
-        missing = {v for v in set(raw) if v is None or is_pandas_na(v) or v != v}
-        categories[:] = [None if v in missing else v for v in raw]
+        read = {v: x for v in set(raw) if (x := _as_category(v)) is not v}
+        categories[:] = [read.get(v, v) for v in raw]
     except TypeError as error:
         raise ValueError(
             f"{name}: column {column!r} holds what cannot be a category: {error}. Make "
             "text or numbers of it, or leave it out."
         ) from error
     return categories
+
+
+def _as_category(value: Any) -> Any:
+    """Return None if a value is missing, and the types in which tables hold a date or a
+    duration as one type, so that they are equal. Others are returned unchanged.
+    """
+    if value is None or is_pandas_na(value) or value != value:
+        return None
+    if isinstance(value, _OF_NUMPY):
+        exact = value.astype(f"{value.dtype.kind}8[us]")
+        return exact.item() if exact.astype(value.dtype) == value else value
+    if isinstance(value, datetime.date) and not isinstance(value, datetime.datetime):
+        return datetime.datetime.combine(value, datetime.time())
+    return value
 
 
 def check_kinds(values: Any, known: Any, column: str) -> None:

@@ -89,8 +89,9 @@ class ValueWriter:
         if kind is timedelta:
             return {"timedelta": [value.days, value.seconds, value.microseconds]}
         name = kind.__name__ if kind.__module__.startswith("pandas") else ""
-        if kind is datetime or name == "Timestamp":
-            return {kind.__name__.lower(): [value.isoformat(), str(value.tzinfo)]}
+        if kind is datetime or name in ("Timestamp", "NaTType"):
+            which = "timestamp" if name else "datetime"
+            return {which: [value.isoformat(), str(value.tzinfo)]}
         if name == "Period":
             return {"period": [value.ordinal, value.freqstr]}
         if name == "Timedelta":

@@ -149,7 +149,7 @@ class EraTransformer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     def _read(
         self, X: Table, eras: Eras | None, *, reset: bool
     ) -> tuple[Array, EncodedEras]:
-        X, eras = take_era_column(X, eras)
+        X, eras = take_era_column(X, eras, model=self)
         warn_of_row_order(eras, X)
         options: Any = {"ensure_all_finite": "allow-nan", "input_name": "X"}
         values = check_array(as_numeric(X), dtype=np.float64, estimator=self, **options)

@@ -299,7 +299,7 @@ class EraTargetEncoder(TransformerMixin, BaseEstimator):
     ) -> tuple[Any, EncodedEras]:
         """Return X without eras, as a frame or an array; and the encoded eras."""
         check_table(X)
-        X, eras = take_era_column(X, eras)
+        X, eras = take_era_column(X, eras, model=self)
         warn_of_row_order(eras, X)
         X = tables.as_frame(X)
         options: dict[str, Any] = {"dtype": None, "ensure_all_finite": "allow-nan"}

@@ -8,12 +8,14 @@ import polars as pl
 import pyarrow as pa
 import pytest
 from numpy.testing import assert_array_equal, assert_equal
+from sklearn.base import clone
 from sklearn.linear_model import Ridge
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from helpers.grids import on_grid
 from sklearn_era.auto import AutoEraRegressor
+from sklearn_era.calibration import EraCalibratedClassifier
 from sklearn_era.effects import Intercepts, Recency
 from sklearn_era.ensemble import BinnedDataset, EraForestRegressor
 from sklearn_era.ensemble import HistGradientBoostingClassifier as Classifier
@@ -24,6 +26,7 @@ from sklearn_era.preprocessing import (
     EraNeutralizer,
     EraStandardScaler,
     EraTargetEncoder,
+    EraTargetRegressor,
 )
 
 RNG, CODES = np.random.default_rng(0), np.repeat(np.arange(6), 40)
@@ -233,6 +236,52 @@ def test_names_of_several_columns(module, cls):
     predicted = expected.predict(module.DataFrame(columns))
     assert_array_equal(model.predict(frame), predicted)
     assert_array_equal(model.predict(frame, eras=["place", "month"]), predicted)
+
+
+CALIBRATED = EraCalibratedClassifier(Classifier(max_iter=2), era_order="unordered")
+BY_COMBINATION = [
+    Regressor(era_effects=Intercepts("mean"), era_order="unordered", max_iter=2),
+    EraTargetRegressor(Regressor(max_iter=2)), CALIBRATED,
+    EraTargetEncoder(categorical_features=[0], era_order="unordered"),
+]  # fmt: skip
+
+
+def predictor_of(model):
+    names = ("predict_proba", "predict", "transform")
+    return next(getattr(model, name) for name in names if hasattr(model, name))
+
+
+@pytest.mark.parametrize("model", BY_COMBINATION, ids=lambda x: type(x).__name__)
+def test_columns_of_eras_come_in_the_order_of_the_fit(model):
+    frame = pd.DataFrame({f"x{j}": X[:, j].round() for j in range(3)})
+    both, y = frame.assign(**OF_ROWS), (Y + (PLACES == "a") > 0) * 1
+    predict = predictor_of(clone(model).fit(both, y, eras=["place", "month"]))
+    expected, eras = predict(both, eras=["place", "month"]), both[["month", "place"]]
+    new = predict(frame, eras=eras.assign(month=99))
+    assert (np.asarray(new) != expected).any()
+    assert_array_equal(predict(both, eras=["month", "place"]), expected)
+    for table in (eras, pl.from_pandas(eras), pa.Table.from_pandas(eras)):
+        assert_array_equal(predict(frame, eras=table), expected)
+    batch = pa.RecordBatch.from_pandas(eras)
+    assert_array_equal(predict(frame, eras=batch), expected)
+    with pytest.raises(ValueError, match="month' twice"):
+        predict(both, eras=["place", "month", "month"])
+
+
+@pytest.mark.parametrize("model", BY_COMBINATION, ids=lambda x: type(x).__name__)
+@pytest.mark.parametrize(("eras", "kinds"), [
+    ((NUMBERS, PLACES), "number, text"), ((PLACES, NUMBERS.astype(str)), "text, text"),
+    ((PLACES, NUMBERS.astype("M8[D]")), "text, date"),
+    (np.array([PLACES, NUMBERS, NUMBERS], object).T, "text, number, number"),
+])  # fmt: skip
+def test_combinations_of_other_kinds_are_refused(model, eras, kinds):
+    y = (Y + (PLACES == "a") > 0) * 1
+    predict = predictor_of(clone(model).fit(X.round(), y, eras=(PLACES, NUMBERS)))
+    message = rf"^eras holds \(.*\), of type \({kinds}\), .* of type \(text, number\), "
+    with pytest.raises(ValueError, match=message):
+        predict(X.round(), eras=eras)
+    floats = predict(X.round(), eras=(PLACES, NUMBERS.astype(float)))
+    assert_array_equal(floats, predict(X.round(), eras=(PLACES, NUMBERS)))
 
 
 def test_dates_in_combinations_are_those_of_any_unit_and_others_refused():

@@ -1,6 +1,7 @@
 """Rows to predict, of any dtypes that they may arrive with: kinds times estimators."""
 
 import warnings
+from datetime import date, datetime, time
 from decimal import Decimal
 
 import numpy as np
@@ -12,12 +13,12 @@ from numpy.testing import assert_array_equal
 from sklearn.base import clone, is_classifier
 
 from helpers.cli import fail, run, write
-from helpers.estimators import ours
+from helpers.estimators import ours, stock
 from sklearn_era import calibration, ensemble
 from sklearn_era.auto import AutoEraClassifier, AutoEraRegressor
 from sklearn_era.model_files import load_model, save_model
 from sklearn_era.model_selection import EraSearchCV
-from sklearn_era.preprocessing import EraTargetRegressor
+from sklearn_era.preprocessing import EraTargetEncoder, EraTargetRegressor
 from sklearn_era.rules import RuleEnsembleClassifier
 
 RNG, N = np.random.default_rng(0), 480
@@ -259,6 +260,57 @@ def test_categories_that_are_dates():
         model.predict(rows.assign(n=1))
 
 
+DAYS = [date(2024, 1, 1 + k) for k in FIT.n]
+NUMPY, ARROW_DAYS = np.array(DAYS, "M8[ns]"), pa.array(DAYS)
+# The same dates, as tables hold them.
+OF_DATES = {
+    "objects": pd.Series(DAYS, dtype=object), "category of dates": pd.Categorical(DAYS),
+    **{f"M8[{unit}]": pd.Series(NUMPY.astype(f"M8[{unit}]")) for unit in ("s", "ns")},
+    "category": pd.Categorical(pd.Series(NUMPY)),
+    "datetimes": pd.Series([datetime.combine(x, time()) for x in DAYS], dtype=object),
+    "Timestamps": pd.Series([*map(pd.Timestamp, DAYS)], dtype=object),
+    "NumPy's": pd.Series([*np.array(DAYS, "M8[D]")], dtype=object),
+    **{
+        f"{kind} of pandas": pd.Series(DAYS, dtype=pd.ArrowDtype(pa.date32())).astype(
+            pd.ArrowDtype(kind)
+        )
+        for kind in (pa.date32(), pa.timestamp("us"))
+    },
+    **{f"polars {kind}": pl.Series(DAYS).cast(kind)
+       for kind in (pl.Date, pl.Datetime("ms"), pl.Datetime("ns"))},
+    **{f"Arrow {kind}": ARROW_DAYS.cast(kind)
+       for kind in (pa.date32(), pa.date64(), pa.timestamp("us"))},
+    "Arrow dictionary": ARROW_DAYS.dictionary_encode(),
+}  # fmt: skip
+
+
+def with_dates(kind):
+    values = OF_DATES[kind]
+    if kind.startswith("polars"):
+        return pl.DataFrame({"x": FIT.x.to_numpy(), "d": values})
+    if kind.startswith("Arrow"):
+        return pa.table({"x": FIT.x, "d": values})
+    return FIT[["x"]].assign(d=values)
+
+
+@pytest.mark.parametrize("fitted", OF_DATES)
+@pytest.mark.parametrize("model", [
+    BOOSTER, MODELS[2], EraTargetEncoder(),
+    AutoEraRegressor(BOOSTER, encode_categories=False, **LINEAR),
+    AutoEraRegressor(BOOSTER, encode_categories=True, **LINEAR),
+])  # fmt: skip
+def test_dates_are_the_same_categories_in_all_tables(model, fitted):
+    model = clone(model)
+    named = [x for x in model.get_params() if x.endswith("categorical_features")]
+    model.set_params(**{name: ["d"] for name in named})
+    model.fit(with_dates(fitted), FIT.n % 3, eras=ERAS)
+    predict = getattr(model, "predict", getattr(model, "transform", None))
+    expected = np.asarray(predict(with_dates(fitted)))
+    assert np.unique(expected).size >= 3
+    for kind in OF_DATES:
+        assert_array_equal(predict(with_dates(kind)), expected, err_msg=kind)
+
+
 @pytest.mark.parametrize("model", [BOOSTER, AutoEraRegressor(BOOSTER, **LINEAR)])
 def test_the_program_predicts_tables_of_rows_alike(model, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
@@ -310,6 +362,63 @@ def test_a_missing_category_is_missing_in_all_tables(i, fitted):
         assert_array_equal(predicted, first)
     whole = asked[0].assign(t=FIT.t[:50])
     assert (model.predict(whole) != first)[is_missing[:50]].any()
+
+
+@pytest.mark.parametrize("model", MODELS[:1] + MODELS[2:3], ids=["booster", "forest"])
+@pytest.mark.parametrize("days", [
+    pd.date_range("2024", periods=4), pd.date_range("2024", periods=4, tz="UTC"),
+    pd.period_range("2024", periods=4, freq="M"), pd.to_timedelta(range(4), "D"),
+    pd.Index([date(2024, 1, k) for k in range(1, 5)], dtype=object),
+], ids=["dates", "zone", "periods", "durations", "objects"])  # fmt: skip
+def test_a_missing_date_is_missing_in_all_tables_and_files(days, model, tmp_path):
+    codes = FIT.n % 4
+    days = pd.Series(days[codes]).astype("category").mask(codes == 1)
+    frame, y = FIT[["x"]].assign(d=days), np.array([0.0, 9.0, 1.0, 2.0])[codes]
+    model = clone(model).fit(frame, y, eras=ERAS)
+    expected = model.predict(frame)
+    if isinstance(model, ensemble.HistGradientBoostingRegressor):
+        other = stock(max_iter=3, max_bins=255).fit(frame, y)
+        assert_array_equal(expected, other.predict(frame))
+    save_model(model, tmp_path / "m.era")
+    objects = frame.astype(object)
+    nones = objects.assign(d=objects.d.where(days.notna(), None))
+    for each in (model, load_model(tmp_path / "m.era")[0]):
+        for rows in (frame, objects, nones):
+            assert_array_equal(each.predict(rows), expected)
+
+
+@pytest.mark.parametrize("dtype", [
+    "string", "string[pyarrow]", pd.ArrowDtype(pa.string()),
+    pd.ArrowDtype(pa.large_string()), "object", "Int64", pd.ArrowDtype(pa.date32()),
+], ids=str)  # fmt: skip
+@pytest.mark.parametrize("is_category", [False, True], ids=["column", "category"])
+@pytest.mark.parametrize("i", [0, 2, 6, 9], ids=lambda i: NAMES[i])
+def test_a_category_that_is_na_is_missing(i, is_category, dtype):
+    codes, is_missing = FIT.n % 3, FIT.n > 6
+    known = {"Int64": [1, 2, 3], "date32[day][pyarrow]": DAYS}.get(str(dtype), LETTERS)
+    plain = pd.Series([known[k] for k in codes], dtype=object).mask(is_missing, np.nan)
+    found = plain.mask(is_missing, pd.NA).astype(dtype)
+    found = found.astype("category") if is_category else found
+    tables = [FIT[["x"]].assign(c=values) for values in (found, plain)]
+    tables += [tables[1].assign(c=plain.mask(is_missing, None))]
+    model, y = clone(MODELS[i]), codes + 5 * is_missing
+    y = LABELS if is_classifier(model) else y
+    named = [x for x in model.get_params() if x.endswith("categorical_features")]
+    model.set_params(**{name: ["c"] for name in named})
+    kept = tables[0].copy()
+    predictions = [
+        clone(model).fit(tables[j], y, eras=ERAS).predict(rows)
+        for j in (0, 1) for rows in tables
+    ]  # fmt: skip
+    for predicted in predictions[1:]:
+        assert_array_equal(predicted, predictions[0])
+    pd.testing.assert_frame_equal(tables[0], kept)
+
+
+def test_text_with_na_that_is_no_category_is_refused_by_name():
+    values = pd.Series(["a", pd.NA] * (N // 2), dtype="string")
+    with pytest.raises(ValueError, match=r"^X: column 't' is not numeric: .* 'a'"):
+        clone(BOOSTER).fit(FIT.assign(t=values), Y)
 
 
 @pytest.mark.parametrize("kind", ["zone", "period"])

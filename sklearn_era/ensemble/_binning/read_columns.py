@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 from sklearn.ensemble._hist_gradient_boosting import gradient_boosting
 from sklearn.utils import _safe_indexing
+from sklearn.utils._missing import is_pandas_na, is_scalar_nan
 
 from ..._tables.checks import check_table, is_data_frame, names_of_columns
 from ..._tables.columns import (
@@ -61,7 +62,33 @@ def checked_table(X: Any) -> Any:
     """Check a table; return it unchanged, or in a form that NumPy does not misread."""
     check_table(X)
     is_misread = any(map(_misleads_numpy, {*dtypes_of(X)}))
-    return as_frame(X) if is_misread or isinstance(X, list | tuple) else X
+    return _with_nan(as_frame(X) if is_misread or isinstance(X, list | tuple) else X)
+
+
+def _with_nan(X: Any) -> Any:
+    """Return a frame of pandas with NaN for pandas' NA among objects, such as text, and
+    in columns of their categories: scikit-learn sorts no NA. Return others unchanged.
+    """
+    found = {}
+    for j, dtype in enumerate(X.dtypes if hasattr(type(X), "isetitem") else ()):
+        categories: Any = getattr(dtype, "categories", None)
+        inner = getattr(categories, "dtype", dtype)
+        if getattr(inner, "kind", "O") in "biufc":
+            continue
+        values = X.iloc[:, j]
+        # Of dates, NumPy mostly makes its own, with NaT.
+        read_as = None if holds_dates(inner) else object
+        if not any(map(is_pandas_na, np.asarray(values[values.isna()], read_as))):
+            continue
+        if str(dtype) == "category":
+            found[j] = values.cat.rename_categories(categories.astype(object))
+        else:
+            cells = [np.nan if is_pandas_na(x) else x for x in values]
+            found[j] = type(values)(cells, index=X.index, dtype=object)
+    X = X.copy(deep=False) if found else X
+    for j, values in found.items():
+        X.isetitem(j, values)
+    return X
 
 
 def _misleads_numpy(dtype: object) -> bool:
@@ -112,8 +139,10 @@ def read_by_column(
     for i, (values, categories) in enumerate(zip(found, known, strict=True)):
         codes = codes_of_categories(encoder, i).tolist()
         code_of = dict(zip(categories, codes, strict=False))
-        # scikit-learn takes None for a category, and NaN for missing.
-        if any(x != x for x in encoder.categories_[i].tolist()):
+        # scikit-learn takes None and, among objects, NaT for categories, and NaN for
+        # missing. It lists NumPy's NaT as a category, but takes it for missing.
+        of_fit = encoder.categories_[i]
+        if of_fit.dtype.kind in "mM" or any(map(is_scalar_nan, of_fit.tolist())):
             code_of[None] = np.nan
         found[i] = np.array([code_of.get(x, np.nan) for x in values], dtype=np.float64)
     numbers = [x.values for x in columns if not x.is_categorical]

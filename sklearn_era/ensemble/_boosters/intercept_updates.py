@@ -82,7 +82,7 @@ class InterceptUpdatesMixin(gradient_boosting.BaseHistGradientBoosting):
             raise ValueError(
                 "updating intercepts needs those of a fit with era_effects='intercept'."
             )
-        X, eras = take_era_column(X, eras)
+        X, eras = take_era_column(X, eras, model=self)
         encoded = read_as_fitted(self, eras, X)
         y = check_y(y, self)
         check_consistent_length(X, y)

@@ -43,7 +43,7 @@ def in_eras(estimator: BaseEstimator, X: Table, eras: Eras | None) -> Any:
         return estimator
     check_is_fitted(estimator)
     is_name = names_columns(eras, X)
-    X, eras = take_era_column(X, eras)
+    X, eras = take_era_column(X, eras, model=estimator)
     warn_of_row_order(eras, X)
     if not hasattr(estimator, "_era_labels"):
         if is_name:  # of a column that is no feature
