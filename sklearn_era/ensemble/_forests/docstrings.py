@@ -149,7 +149,8 @@ scaled to add up to 1.
     "    Weights of the classes, which multiply those of the rows.\n",
     "classes": "classes_ : ndarray of shape (n_classes,)\n    Labels of the classes.\n",
     "oob": "oob_decision_function_ : ndarray of shape (n_samples, n_classes)\n"
-    "    Out-of-bag probabilities of each row; NaN for rows that all trees\n"
+    "    Out-of-bag probabilities of each row of X, or of the rows that a\n"
+    "    `BinnedDataset` was made of, in their order; NaN for rows that all trees\n"
     "    drew. With `oob_score`.\n",
 }
 
@@ -158,8 +159,9 @@ _REGRESSOR = dict.fromkeys(_CLASSIFIER, "") | {
     "suffix": "Regressor",
     "score": "R²",
     "oob": "oob_prediction_ : ndarray of shape (n_samples,)\n"
-    "    Out-of-bag prediction of each row; NaN for rows that all trees drew.\n"
-    "    With `oob_score`.\n",
+    "    Out-of-bag prediction of each row of X, or of the rows that a\n"
+    "    `BinnedDataset` was made of, in their order; NaN for rows that all trees\n"
+    "    drew. With `oob_score`.\n",
 }
 
 

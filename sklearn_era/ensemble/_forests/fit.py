@@ -22,6 +22,7 @@ from ..._scikit_learn import check_sample_weight
 from ..._tables.target import check_y
 from ..._threads import openmp_threads
 from ..._typing import Eras, Table
+from .._binning.hooks import DatasetRows
 from .._callbacks import Tasks, TrainingRows
 from .._criterion_plan import CriterionPlan, target_weights_of, warn_if_nothing_split
 from .._feature_penalty import feature_penalties
@@ -176,8 +177,9 @@ class ForestFitMixin(IterationMixin, OutOfBagMixin):
         self._loss = self._get_loss(sample_weight)
         self._baseline_prediction = np.zeros((1, self.n_trees_per_iteration_))
         targets = self._make_targets(y)
+        order = X.dataset.order if isinstance(X, DatasetRows) else None
         return TrainingSet(
-            X_binned, targets, sample_weight, era_columns, plan, penalties
+            X_binned, targets, sample_weight, era_columns, plan, penalties, order
         ), y
 
     def _get_loss(self, sample_weight: Array | None) -> Any:

@@ -28,6 +28,7 @@ class TrainingSet(NamedTuple):
     era_columns: list[EncodedEras]  # one for each column of eras
     plan: CriterionPlan
     penalties: Array | None = None  # (n_features,)
+    order: NDArray[np.uint32] | None = None  # of a `BinnedDataset`
 
 
 class IterationMixin(gradient_boosting.BaseHistGradientBoosting):

@@ -45,7 +45,7 @@ class OutOfBagMixin(gradient_boosting.BaseHistGradientBoosting):
         if is_classifier(self):
             y_true, y_pred = self._out_of_bag_classes(training, means, is_known)
         else:
-            self.oob_prediction_ = means[:, 0]
+            self.oob_prediction_ = _as_passed(means[:, 0], training.order)
             y_true, y_pred = training.targets[:, 0], means[:, 0]
         known = np.flatnonzero(is_known)
         self.oob_score_ = self._score_rows(training, y_true, y_pred, known)
@@ -95,7 +95,7 @@ class OutOfBagMixin(gradient_boosting.BaseHistGradientBoosting):
         """
         probabilities = np.full((means.shape[0], self.classes_.size), np.nan)
         probabilities[is_known] = self._probabilities(means[is_known])
-        self.oob_decision_function_ = probabilities
+        self.oob_decision_function_ = _as_passed(probabilities, training.order)
         targets = training.targets
         codes = targets[:, 0] if targets.shape[1] == 1 else targets.argmax(axis=1)
         predicted = np.zeros(is_known.size, dtype=np.intp)
@@ -123,3 +123,14 @@ class OutOfBagMixin(gradient_boosting.BaseHistGradientBoosting):
         means = y_pred, np.average(y_true, weights=weights)
         rest, total = (np.average((y_true - x) ** 2, weights=weights) for x in means)
         return float(1 - rest / total if total else rest == 0)
+
+
+def _as_passed(values: Array, order: NDArray[np.uint32] | None) -> Array:
+    """Return values of the rows of a `BinnedDataset` in the order in which the rows
+    were passed to it; `order` None is the same order.
+    """
+    if order is None:
+        return values
+    passed = np.empty_like(values)
+    passed[order] = values
+    return passed

@@ -237,7 +237,9 @@ def test_what_it_holds():
     dataset = BinnedDataset.from_arrays(X, y, eras=labels, sample_weight=weights)
     assert (len(dataset), dataset.shape, dataset.max_bins) == (400, (400, 5), 255)
     arrays = dataset.X_binned, dataset.y, dataset.sample_weight
-    assert dataset.nbytes == sum(a.nbytes for a in (*arrays, dataset.eras.codes))
+    others = dataset.eras.codes, dataset.order
+    assert dataset.nbytes == sum(a.nbytes for a in (*arrays, *others))
+    assert_array_equal(dataset.order, np.argsort(labels, kind="stable"))
     labels, X, y, weights = sorted_by_era(labels, X, y, weights)
     held = (*arrays, dataset.eras.decode())
     expected = dataset.bin_mapper.transform(X), y, weights, labels
@@ -248,13 +250,14 @@ def test_what_it_holds():
         "BinnedDataset(n_samples=400, n_features=5, n_eras=4, max_bins=255, "
         f"nbytes={dataset.nbytes})"
     )
-    for array in arrays:
+    for array in (*arrays, *others):
         with pytest.raises(ValueError, match="read-only"):
             array[0] = array[1]
     copy = pickle.loads(pickle.dumps(dataset))
     assert repr(copy) == repr(dataset)
     assert copy.X_binned.flags.f_contiguous
     assert not copy.X_binned.flags.writeable
+    assert_array_equal(copy.order, dataset.order)
     assert_fits_as_rows(copy, X, y, weights, labels, "binary")
 
 
@@ -262,6 +265,7 @@ def test_without_eras_rows_stay_in_order():
     X, y, _, _ = make_data()
     X = np.asfortranarray(np.nan_to_num(X) % 5).astype(np.uint8)
     dataset = BinnedDataset.from_arrays(X, y)
+    assert dataset.order is None
     assert_array_equal(dataset.y, y)
     assert not np.shares_memory(dataset.X_binned, X)
     assert not np.shares_memory(dataset.y, y)

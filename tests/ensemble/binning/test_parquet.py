@@ -60,6 +60,7 @@ def assert_same_dataset(one, other):
     assert one.y.dtype == other.y.dtype
     assert_array_equal(one.sample_weight, other.sample_weight)
     assert_array_equal(one.feature_names, other.feature_names)
+    assert_array_equal(one.order, other.order)
     for name in ("labels", "codes"):
         assert_array_equal(*(getattr(each.eras, name, None) for each in (one, other)))
     assert_same_bins(one.bin_mapper, other.bin_mapper)

@@ -1,11 +1,15 @@
 """Out-of-bag predictions and scores, worked out from the rows drawn."""
 
+import pickle
+
 import numpy as np
+import pandas as pd
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.metrics import accuracy_score, mean_absolute_error, r2_score
 
 from helpers.forests import classifier, drawn_rows, make_classes, make_data, regressor
+from sklearn_era.ensemble import BinnedDataset
 from sklearn_era.ensemble._forests.out_of_bag import OutOfBagMixin
 
 BOOTSTRAPS = pytest.mark.parametrize("bootstrap", ["rows", "within_eras", "whole_eras"])
@@ -72,6 +76,36 @@ def test_of_a_classification(bootstrap, n_classes):
     assert_allclose(forest.oob_score_, is_right.mean())
     of_eras = [is_right[eras[known] == label].mean() for label in range(3)]
     assert_allclose(forest.oob_era_scores_, of_eras)
+
+
+@IGNORE
+@BOOTSTRAPS
+@pytest.mark.parametrize("make", [regressor, classifier])
+@pytest.mark.parametrize("source", ["arrays", "parquet", "pickle"])
+def test_of_a_data_set_are_in_the_order_of_its_source(
+    source, make, bootstrap, tmp_path
+):
+    X, y, eras = make_data()
+    y = y if make is regressor else make_classes(y)
+    if source == "parquet":
+        frame = pd.DataFrame(X, columns=[f"x{j}" for j in range(X.shape[1])])
+        frame.assign(y=y, era=eras).to_parquet(path := tmp_path / "rows.parquet")
+        kept = eras != 1
+        X, y, eras = X[kept], y[kept], eras[kept]
+        dataset = BinnedDataset.from_parquet(
+            path, target="y", era="era", keep_eras=[0, 2]
+        )
+    else:
+        dataset = BinnedDataset.from_arrays(X, y, eras=eras)
+        if source == "pickle":
+            dataset = pickle.loads(pickle.dumps(dataset))
+    order = np.argsort(eras, kind="stable")
+    assert (np.diff(order) < 0).any()
+    forest = make(n_estimators=15, bootstrap=bootstrap, oob_score=True)
+    name = "oob_prediction_" if make is regressor else "oob_decision_function_"
+    found = getattr(forest.fit(dataset), name)
+    of_sorted_rows = forest.fit(X[order], y[order], eras=eras[order])
+    assert_array_equal(found[order], getattr(of_sorted_rows, name))
 
 
 def test_rows_in_all_bags_have_no_prediction():
