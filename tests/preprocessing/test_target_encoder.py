@@ -352,3 +352,16 @@ def test_numbers_relative_to_categories_are_less_their_effect_on_them(tmp_path):
     message = r"'c', of dtype \w+, is not numeric: it holds 'a'.* out of `relative`\.$"
     with pytest.raises(ValueError, match=message):
         alone.set_params(relative=["c"]).fit(frame.assign(c="a"), Y, eras=ERAS)
+
+
+def test_categories_that_are_dates_in_an_older_pickle_stay_known():
+    import datetime
+
+    days = [datetime.date(2020, 1, 1), datetime.date(2021, 1, 1)]
+    X = np.array(days * 20, dtype=object)[:, np.newaxis]
+    eras, y = np.repeat([1, 2, 3, 4], 10), np.arange(40) % 2
+    encoder = EraTargetEncoder(categorical_features=[0]).fit(X, y, eras=eras)
+    expected = encoder.transform(X, eras=eras + 4)
+    encoder.categories_ = [np.array(days, dtype=object)]
+    np.testing.assert_array_equal(encoder.transform(X, eras=eras + 4), expected)
+    assert np.unique(expected).size == 2
