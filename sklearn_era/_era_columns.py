@@ -116,8 +116,8 @@ def _in_order_of(known: list[str], eras: Any, are_names: bool) -> Any:
     the same names, and anything else unchanged.
     """
     if are_names:
-        is_same = isinstance(eras, list) and sorted(eras) == sorted(known)
-        return known if is_same else eras
+        is_same = isinstance(eras, list) and len(eras) == len(known)
+        return known if is_same and {*eras} == {*known} else eras
     check_collected(eras, by_column=True)
     if has_named_columns(eras) and {*names_of_columns(eras)} == {*known}:
         return eras[known] if is_data_frame(eras) else eras.select(known)
