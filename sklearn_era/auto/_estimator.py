@@ -324,7 +324,7 @@ class _AutoEra(TakesInEras, PredictsByEra, BaseEstimator):
 
     def _read(self, eras: Any, X: Any) -> tuple[Any, EncodedEras]:
         """Return the era label of each row, and the same labels encoded."""
-        if isinstance(eras, EraColumns):
+        if isinstance(eras, EraColumns) and "_pair" in vars(self):
             return read_again(self, eras, X)
         encoded = read_eras(eras, X, self._known_eras)
         return encoded.decode(), encoded
