@@ -1,4 +1,4 @@
-"""Check the arguments of ``fit``: eras, and arguments named as in other packages."""
+"""Check how eras are passed to ``fit``, and refuse arguments of other packages."""
 
 from collections.abc import (
     Callable,
@@ -52,8 +52,8 @@ _BY_PLACE = _PER_COLUMN | {
 
 
 def suggest_eras_keyword(sample_weight: ArrayLike | None, error: Exception) -> None:
-    """Raise a ValueError that suggests `eras=` if a fit may have raised `error` because
-    labels of eras were passed as `sample_weight`.
+    """If a fit may have raised `error` because labels of eras were passed as
+    `sample_weight`, raise a ValueError that suggests `eras=`.
     """
     if sample_weight is None:
         return
@@ -100,9 +100,9 @@ def refuse_places(
 
 
 def _values_of(model: Any, path: str = "") -> Iterator[tuple[str, Any]]:
-    """Yield the name and value of each parameter of a model and, recursively, of each
-    model and grid among the values. Skip frozen models, and models that are fitted to
-    some of the columns.
+    """Yield the name and value of each parameter of a model and, if the value is a
+    model or a grid, of each parameter in it. Skip frozen models, and models that are
+    fitted to some of the columns.
     """
     is_known = isinstance(model, type | FrozenEstimator)
     if is_known or not hasattr(model, "get_params"):
@@ -121,8 +121,8 @@ def _values_of(model: Any, path: str = "") -> Iterator[tuple[str, Any]]:
 
 
 def _values_in(grids: Iterable[Mapping[str, Any]]) -> Iterator[tuple[str, Any]]:
-    """Yield the name and value of each parameter in grids and, if a value is a model,
-    of the model's parameters.
+    """Yield the name and each value of every parameter in `grids`. If a value is a
+    model, yield the names and values of the model's parameters, too.
     """
     for name, values in chain.from_iterable(grid.items() for grid in grids):
         for value in values if isinstance(values, Iterable) else ():
@@ -131,7 +131,7 @@ def _values_in(grids: Iterable[Mapping[str, Any]]) -> Iterator[tuple[str, Any]]:
 
 
 def _places_in(parameter: str, value: Any, n_columns: int) -> list[int]:
-    """Return the indices of columns that a parameter's value holds. If the value has an
+    """Return the indices of columns in the value of a parameter. If the value has an
     entry for each column of X, return the indices of all columns.
     """
     if parameter not in _BY_PLACE or not isinstance(value, Collection):
@@ -152,7 +152,7 @@ def _places_in(parameter: str, value: Any, n_columns: int) -> list[int]:
 
 
 def _places_chosen(chosen: Any, n_columns: int) -> list[int]:
-    """Return the indices in a ColumnTransformer's choice of columns."""
+    """Return the indices in `chosen`, the columns that a ColumnTransformer takes."""
     if isinstance(chosen, slice):
         is_named = isinstance(chosen.start, str) or isinstance(chosen.stop, str)
         return [] if is_named else [*range(*chosen.indices(n_columns))]
@@ -229,8 +229,8 @@ def eras_by_name(fit: Callable[_P, _T]) -> Callable[_P, _T]:
 def warn_of_row_order(
     eras: Eras | None, X: Table, name: str = "eras", X_name: str = "X"
 ) -> bool:
-    """Warn if labels have the same index as X in another order: the index is ignored,
-    and labels belong to rows by position. Return whether there was a warning.
+    """Warn if the index of labels has the values of X's index in another order. Labels
+    belong to rows by position, and their index is ignored. Return whether it warned.
     """
     index: Any = getattr(eras, "index", None)
     rows: Any = getattr(X, "index", None)

@@ -22,7 +22,7 @@ _EITHER = (
 
 @dataclass(eq=False)
 class EraAxes:
-    """The encoded labels of rows by time and by groups; None for an axis not passed."""
+    """The times and the groups of rows, encoded; None where labels lack this axis."""
 
     time: EncodedEras | None
     groups: EncodedEras | None
@@ -37,9 +37,9 @@ class EraAxes:
 def read_axes(
     eras: Any, X: Table, era_order: Any, what: str, name: str = "eras"
 ) -> EraAxes:
-    """Read labels as `EraAxes`. The labels are one column, or two columns in a table or
-    a tuple. `era_order` states which column has an order; with "auto", the labels
-    decide. Raise ValueError for more columns, and if it is unclear which one is time.
+    """Read labels as `EraAxes`. The labels are one column, or two in a table or a
+    tuple. `era_order` states which column has an order; with "auto", the labels decide.
+    Raise ValueError for more than two columns, or if it is unclear which one is time.
     """
     columns, is_pair = label_columns(eras, name), not isinstance(era_order, str)
     if len(columns) > 2:
@@ -80,7 +80,7 @@ def read_axes(
 def read_one(
     eras: Eras, X: Table, era_order: str, name: str
 ) -> tuple[NDArray[Any], EncodedEras, bool]:
-    """Return the labels of rows, the encoded labels, and whether eras have an order."""
+    """Return the labels of rows, their encoding, and whether the eras have an order."""
     encoded = read_eras(eras, X)
     return encoded.decode(), encoded, are_ordered(encoded, era_order, name)
 
@@ -88,9 +88,9 @@ def read_one(
 def read_known(
     eras: Eras, X: Table, era_order: EraOrder, name: str
 ) -> tuple[Any, EncodedEras, bool]:
-    """Do as `read_one` for labels in one column. If `era_order` is a pair or "auto",
-    the labels may have two columns, times and groups. In this case, return the labels
-    of rows as `EraColumns`, with the times first.
+    """For labels in one column, return the same as `read_one`. With a pair or "auto" as
+    `era_order`, labels may also have two columns, times and groups; then return the
+    labels of rows as `EraColumns`, in which the times come first.
     """
     is_one = era_order in ("ordered", "unordered") or len(label_columns(eras)) != 2
     if is_one and isinstance(era_order, str):
@@ -109,8 +109,8 @@ def read_known(
 
 
 def read_again(model: BaseEstimator, eras: Eras, X: Table) -> tuple[Any, EncodedEras]:
-    """Return labels and encoded labels of two columns, read as in the model's fit.
-    Columns with the same names as in the fit may come in either order.
+    """Read two columns of labels as in the model's fit; return the labels and their
+    encoding. Columns with the same names as in the fit may come in either order.
     """
     order, names = (tuple(x) for x in model._pair)
     if isinstance(eras, EraColumns):
@@ -127,15 +127,15 @@ def read_again(model: BaseEstimator, eras: Eras, X: Table) -> tuple[Any, Encoded
 
 
 def known_order(eras: EncodedEras, is_ordered: bool) -> Any:
-    """Return the `era_order` of inner models whose eras are labels from `read_known`: a
-    pair if the labels are times and groups.
+    """Return the `era_order` that inner models get together with labels from
+    `read_known`. It is a pair if the labels are times and groups.
     """
     return TIME_FIRST if eras.pair else "ordered" if is_ordered else "unordered"
 
 
 def keep_pair(model: BaseEstimator, eras: EncodedEras | None) -> None:
-    """Store in the model which of two columns of eras is time, for predictions, and
-    forget the groups of an earlier fit.
+    """Store in the model, for its predictions, which of two columns of eras is time;
+    delete the groups of an earlier fit.
     """
     for name in ("_pair", "_known_groups"):
         vars(model).pop(name, None)
@@ -156,8 +156,8 @@ def likeness_to_time(labels: Labels) -> int:
 
 
 def with_order(estimator: BaseEstimator, era_order: EraOrder) -> Any:
-    """Return a copy of an estimator, with all parameters of the name `era_order`, also
-    of inner models, set to `era_order`. Only the values "ordered" and "unordered" stay.
+    """Return a copy of an estimator. Set its `era_order`, and that of inner models, to
+    the given one where the parameter is "auto" or a pair.
     """
     known = clone(estimator)
     names = [

@@ -85,10 +85,10 @@ def horizons(
 
 def _steps_ahead(series: list[Any], n_known: int) -> NDArray[np.intp] | None:
     """Return how many steps each new number is after the last known number, at least 1.
-    In each series the first `n_known` numbers are known, and a step is the median gap
-    between two known numbers in a row. Use the first series whose gaps are all one
-    step, or else the first series whose gaps are whole numbers of steps, at most 2 on
-    average. Return None if there is no such series.
+    The first `n_known` numbers of each series are known, and a step is the median gap
+    between consecutive known numbers. Use the first series whose gaps are all one step.
+    If there is none, use the first series whose gaps are whole numbers of steps, at
+    most 2 on average. Return None if there is no such series, either.
     """
     for may_miss, places in product((False, True), series):
         at, asked = np.split(np.array(places, np.float64), [n_known])
@@ -124,8 +124,8 @@ def readings_of(known: Labels, labels: Labels) -> dict[str, list[Any]]:
 
 
 def instants_of(labels: Labels, name: str) -> list[int]:
-    """Return labels that are ascending dates or durations, as nanoseconds. Raise
-    ValueError for other labels; its message has the `name` of the parameter.
+    """Convert ascending dates or durations to nanoseconds. Raise ValueError for other
+    labels; its message has the `name` of the parameter.
     """
     plain = np.asarray(labels)  # without categories, which may be dates
     readings = readings_of(plain, plain[:0])
@@ -141,14 +141,14 @@ def instants_of(labels: Labels, name: str) -> list[int]:
 
 
 def _shape_of(texts: list[str]) -> str:
-    """Return the form shared by all texts, with 0 for numbers; "" if forms differ."""
+    """Return the form that all texts share, with 0 for numbers; "" if forms differ."""
     shapes = {re.sub(r"\d+", "0", re.sub(r"[-/._ ]", "-", text)) for text in texts}
     return shapes.pop() if len(shapes) == 1 else ""
 
 
 def are_dates(texts: list[str]) -> bool:
-    """Return whether all texts are a year with a month, quarter, week or day, or days
-    with a time of day.
+    """Return whether all texts have the same form, and are years with a month, quarter,
+    week or day, or days with a time of day.
     """
     shape = _shape_of(texts)
     are_times = shape != "" and all(map(_TIME.fullmatch, texts))
@@ -177,8 +177,9 @@ def dates_in(texts: Labels) -> Labels:
 
 
 def _readings_of_text(texts: list[str], n_known: int) -> dict[str, list[Any]]:
-    """Return the possible meanings of text: dates, or numbers as in "week 7". If the
-    labels of training have regular steps, raise ValueError for text of another form.
+    """Return the possible meanings of text: dates, or numbers as in "week 7". The first
+    `n_known` texts are the labels of training. If these have regular steps, raise
+    ValueError for a text of another form.
     """
     groups, shape = [re.findall(r"\d+", text) for text in texts], _shape_of(texts)
     form = _shape_of(known := texts[:n_known])
@@ -207,7 +208,7 @@ def _readings_of_text(texts: list[str], n_known: int) -> dict[str, list[Any]]:
 
 
 def _time_in(text: str) -> datetime.datetime | None:
-    """Return a date with a time of day; None for other text."""
+    """Read text as a date with a time of day; return None for other text."""
     if _TIME.fullmatch(text):
         with suppress(ValueError):  # of 25 o'clock
             date = text[:10].translate(_DASHES)
@@ -247,8 +248,8 @@ def _names_in_steps(readings: dict[str, list[Any]], n_known: int) -> list[str]:
 
 
 def _as_dates_of(numbers: list[Any], forms: Any, n_known: int) -> dict[str, list[Any]]:
-    """Return a dict with an entry for each form in which all numbers are dates: the
-    name of the form, and the dates as series of numbers.
+    """Return a dict. Its keys are the names of the forms in which all numbers are
+    dates; its values are these dates, as series of numbers.
     """
     found = {}
     for name, form in forms.items():
@@ -273,11 +274,11 @@ def _dates_of(numbers: list[Any], form: Any) -> list[datetime.date]:
 def _places_of_dates(
     dates: list[Any], n_known: int, has_offsets: bool = False
 ) -> list[Any]:
-    """Return dates as a list of series of numbers, the last one a series of instants.
-    Series of months and of working days come before, unless the clocks of the first
-    `n_known` dates are evenly spaced. Working days are counted on the weekdays that
-    known dates have, and only if two known dates in a row are adjacent working days.
-    The clock of a date is that of the first date's zone, or its own if `has_offsets`.
+    """Return dates as a list of series of numbers, of which the last one has instants.
+    Unless the first `n_known` dates are evenly spaced by the clock, series of months
+    and of working days come first. Working days are counted on the weekdays of known
+    dates, and only if two consecutive known dates are adjacent working days. The clock
+    is that of the first date's zone or, with `has_offsets`, of each date's own zone.
     """
     walls = instants = [key_of(date) for date in dates]
     if (zone := getattr(dates[0], "tzinfo", None)) is not None:

@@ -74,7 +74,9 @@ def _refuse_levels(given: list[Any], columns: list[Any], name: str) -> None:
 
 
 def _hint(name: str, X: Any, X_name: str) -> str:
-    """Return a hint on a column that X lacks: an index level, or a similar name."""
+    """Return a hint if `name`, which is no column of X, is a level of the index or is
+    similar to the name of a column; otherwise return "".
+    """
     if name in getattr(getattr(X, "index", None), "names", ()):
         return f" {name!r} is a level of the index: pass {X_name}.reset_index(...)."
     return did_you_mean(name, [x for x in names_of_columns(X) if isinstance(x, str)])
@@ -84,8 +86,8 @@ def take_era_column(
     X: Table, eras: Any, *, name: str = "eras", X_name: str = "X", model: Any = None
 ) -> tuple[Any, Any]:
     """Return X without the columns that `eras` names, and these columns; if `eras`
-    holds labels, return both arguments unchanged. Columns with the names that the fit
-    of `model` took eras from come in the order of this fit.
+    holds labels, return both arguments unchanged. If the fit of `model` took eras from
+    columns of the same names, return the columns in the order of this fit.
     """
     are_names = names_columns(eras, X, name=name, X_name=X_name)
     if isinstance(known := getattr(model, "_era_column", None), list):
@@ -112,8 +114,8 @@ def take_era_column(
 
 
 def _in_order_of(known: list[str], eras: Any, are_names: bool) -> Any:
-    """Return a list of names, or a table, in the order of `known` if its columns have
-    the same names, and anything else unchanged.
+    """Sort `eras` as `known` if it is a list of the same names, or a table whose
+    columns have these names. Return anything else unchanged.
     """
     if are_names:
         is_same = isinstance(eras, list) and len(eras) == len(known)
@@ -144,8 +146,8 @@ def without_era_column(model: BaseEstimator, X: Table) -> Any:
 
 def era_columns_in(model: BaseEstimator, X: Table, *, is_known: bool = False) -> Any:
     """Return the name or names of the columns that held the eras in the fit. If X lacks
-    all of these columns, return None, and warn if `is_known` (the model is for known
-    groups). Raise ValueError if X has only some of them.
+    all of these columns, return None, and warn if the model is for known groups
+    (`is_known`). Raise ValueError if X has only some of them.
     """
     name = getattr(model, "_era_column", None)
     names = [name] if isinstance(name, str) else list(name or [])

@@ -66,8 +66,9 @@ def categories_of(eras: Any) -> Labels | None:
 
 
 def merged_categories(parts: Sequence[Labels]) -> Labels:
-    """Return the categories of all parts, in the order of each part; those that no part
-    compares are in the order of the parts. Raise ValueError if parts contradict.
+    """Merge the categories of all parts into one order, which keeps that of each part.
+    Categories that no part compares keep the order of the parts. Raise ValueError if no
+    such order exists.
     """
     keys = list(dict.fromkeys(tuple(keys_of(part)) for part in parts))
     if len(keys) == 1:
@@ -162,8 +163,8 @@ def keys_of(labels: Labels) -> list[Any]:
 
 
 def find(known: Labels, labels: Labels, name: str | None = "eras") -> NDArray[np.intp]:
-    """Return the index of each label in `known`, or -1 if the label is not in it. Raise
-    ValueError, unless `name` is None, if no label has the kind of a known one.
+    """Return the index of each label in `known`, or -1 if the label is not in it.
+    Unless `name` is None, raise ValueError if no label has the kind of a known label.
     """
     of_known, given = as_objects(known), as_objects(labels)
     kinds = [{kind_of(label) for label in x} for x in (of_known, given)]
@@ -193,8 +194,8 @@ def join(known: Labels, new: Labels) -> Labels:
 
 
 def _concatenate(parts: Sequence[Labels]) -> Labels:
-    """Return labels one part after the other, as objects if integers, such as int64
-    beside uint64, would lose digits as floats.
+    """Concatenate parts of labels. Return objects if integers would become floats and
+    lose digits, as int64 beside uint64 may.
     """
     joined = np.concatenate(parts)
     if joined.dtype.kind == "f" and any(part.dtype.kind in "iu" for part in parts):
@@ -211,9 +212,9 @@ def _as_dates(labels: Labels) -> Labels:
 
 
 def joined_categories(known: Labels, new: Labels) -> Labels | None:
-    """Return the known categories, with the new categories that are not known in their
-    places or after them. If the new categories include all known ones and more, return
-    the new ones alone. Return None if the known labels have no categories.
+    """Return the known categories, with the new ones merged into their order. If the
+    new categories include all known ones and more, return the new ones alone. Return
+    None if the known labels have no categories.
     """
     of_known, of_new = categories_of(known), categories_of(new)
     if of_known is None or of_new is None:
@@ -244,8 +245,8 @@ def ranks(known: Labels, labels: Labels) -> tuple[list[Any], list[Any]]:
 
 
 def with_nulls(values: Any) -> Any:
-    """Return an Arrow column of categories that has nulls as a list with None, and
-    anything else unchanged. NumPy would take the nulls for the last category.
+    """Convert an Arrow column of categories to a list if it has nulls, which NumPy
+    would take for the last category. Return anything else unchanged.
     """
     is_column = hasattr(type(values), "unify_dictionaries")
     if is_column and str(getattr(values, "type", "")).startswith("dictionary"):
@@ -254,8 +255,8 @@ def with_nulls(values: Any) -> Any:
 
 
 def with_zone(values: Any) -> Any:
-    """Return a column of dates with a time zone as a list, and anything else unchanged.
-    If dates of polars or pyarrow became NumPy's dates, they would lose the zone.
+    """Convert a column of dates with a time zone to a list, as dates of polars or
+    pyarrow would lose the zone in NumPy. Return anything else unchanged.
     """
     dtype = getattr(values, "dtype", getattr(values, "type", None))
     if getattr(dtype, "time_zone", None) or getattr(dtype, "tz", None):

@@ -43,7 +43,9 @@ _INNER = "estimator_", "best_estimator_", "regressor_", "transformer_"
 
 
 class PredictsByEra:
-    """Requests eras for ``fit`` and predictions by default, but not for ``score``."""
+    """Mixin that by default requests eras for ``fit`` and predictions, not for
+    ``score``.
+    """
 
     _hands_eras_on: ClassVar = True  # to a model within, if any, and no more
     __metadata_request__fit: ClassVar = {"eras": True}
@@ -76,9 +78,9 @@ def routed(estimator: BaseEstimator) -> AbstractContextManager[None]:
 
 
 def with_requests(model: BaseEstimator) -> Any:
-    """Return a copy of a model in which predictors request weights, except in earlier
-    steps of a pipeline, and transformers do not. Return the model itself if the user
-    routes metadata, or if no transformer takes eras in the fit.
+    """Return a copy of a model. In the copy, predictors request weights, unless they
+    are in a pipeline before its last step; transformers do not. Return the model itself
+    if the user routes metadata, or if no transformer takes eras in the fit.
     """
     is_routed = get_config()["enable_metadata_routing"]
     if is_routed or not prepares_by_era(model, in_fit=True):
@@ -135,8 +137,8 @@ def eras_for_prediction(model: BaseEstimator, eras: Eras | None) -> Any:
 
 
 def _last(model: Any, *, of_all: bool = False) -> Any:
-    """Return the model within a pipeline or a `TransformedTargetRegressor` or, if
-    `of_all`, within all models that only hand eras on; or the model itself.
+    """Return the innermost model. Enter pipelines, `TransformedTargetRegressor` and, if
+    `of_all`, all models that only hand eras on.
     """
     if hasattr(model, "steps"):
         return _last(model[-1], of_all=of_all)
@@ -170,8 +172,8 @@ def ask(model: BaseEstimator, method: str, X: Table, eras: Eras | None) -> Any:
 
 
 def of_all_classes(p: NDArray[Any], known: Any, classes: Any) -> NDArray[np.float64]:
-    """Return the probabilities of all `classes`: `p` has those of the `known` classes,
-    and other classes have 0.
+    """Return an array with a column for each of `classes`: the probabilities in `p` for
+    a class in `known`, and 0 for any other class.
     """
     found = np.zeros((p.shape[0], classes.size))
     # Boosters of one class have two columns.
@@ -193,9 +195,9 @@ def take_fitted_columns(
     model: BaseEstimator, X: Table, eras: Eras | None
 ) -> tuple[Any, Any]:
     """Return (X, eras): X without the columns that held the eras in the fit, and the
-    labels of the eras. If `eras` is None, take the labels from these columns if
-    transformers or a model of known groups need them; otherwise return None for the
-    labels. If the labels have two columns, times come first.
+    labels of the eras. If `eras` is None, the labels come from these columns, but only
+    if transformers or a model of known groups need them; otherwise they are None. If
+    the labels have two columns, times come first.
     """
     pair = vars(model).get("_pair")
     if eras is None:
@@ -216,9 +218,9 @@ def take_fitted_columns(
 
 
 def take_eras_to_predict(model: Any, X: Any, eras: Any) -> tuple[Any, Any]:
-    """Return (X, eras) as `take_fitted_columns` does, but no labels that were not
-    passed if the predictions take none. Warn of rows in new groups if the model is for
-    known groups, unless `eras` are `EraColumns`: an outer model has warned already.
+    """Return (X, eras) as `take_fitted_columns` does, but None for labels that were not
+    passed if the predictions take no eras. Warn of rows in new groups if the model is
+    for known groups, unless `eras` are `EraColumns`: an outer model has warned already.
     """
     is_read, is_passed = isinstance(eras, EraColumns), eras is not None
     X, eras = take_fitted_columns(model, X, eras)
@@ -283,8 +285,8 @@ def score(
 
 
 def with_eras(model: BaseEstimator, eras: Eras | None) -> Any:
-    """Return a copy of a fitted model whose methods predict rows as rows of the given
-    `eras`. Return the model itself if `eras` are None.
+    """Return a copy of a fitted model that predicts rows as rows of the given `eras`.
+    Return the model itself if `eras` are None.
     """
     if eras is None:
         return model

@@ -117,7 +117,7 @@ def _check_sortable(labels: NDArray[Any], name: str) -> None:
 
 
 def _check_finite(labels: NDArray[Any], name: str) -> None:
-    """Raise ValueError for an infinite label: steps to other labels are undefined."""
+    """Raise ValueError for an infinite label, as its steps to others are undefined."""
     distinct = labels[np.isinf(labels)] if labels.dtype.kind == "f" else {*labels}
     for label in distinct:
         if label in (math.inf, -math.inf):
@@ -128,9 +128,9 @@ def _check_finite(labels: NDArray[Any], name: str) -> None:
 
 
 def consecutive_blocks(counts: NDArray[np.intp], n_blocks: int) -> NDArray[np.intp]:
-    """Return the block number of each era. A block is a run of eras, never empty, with
-    about t rows; an era with more rows counts as t. With n_j rows in era j, t solves
-    sum_j min(n_j, t) = n_blocks t. An era is in the block in which its middle lies.
+    """Return the block number of each era. A block is one or more eras in a row, of
+    about t rows, where larger eras count as t. With n_j rows in era j, t solves sum_j
+    min(n_j, t) = n_blocks t. An era is in the block in which its middle lies.
     """
     if n_blocks == counts.size:
         return np.arange(n_blocks)
@@ -197,7 +197,7 @@ class EncodedEras:
         return EncodedEras(labels, new_codes[codes], columns, groups, self.pair)
 
     def rows_with_weight(self, sample_weight: Array | None) -> NDArray[np.intp]:
-        """Return the rows whose era has weight and whose group, if any, has weight."""
+        """Return the rows whose era, and whose group if any, has a positive weight."""
         has_weight = np.full(self.codes.size, True)
         for codes in [x.codes for x in (self, self.groups) if x is not None]:
             if sample_weight is not None:
@@ -298,7 +298,7 @@ def check_order(
     eras: EncodedEras, era_order: EraOrder, what: str, instead: str,
     remedy: str = _ORDER_OR_GROUPS,
 ) -> None:  # fmt: skip
-    """Raise ValueError, with the text that `what` needs an order, if eras have none."""
+    """Raise ValueError, which states that `what` needs an order, if eras have none."""
     if not are_ordered(eras, era_order, what, remedy):
         raise ValueError(
             f"{what} needs eras that follow each other, and with era_order="
@@ -307,7 +307,7 @@ def check_order(
 
 
 def warn_of_text_order(labels: NDArray[Any], what: str) -> None:
-    """Warn if text does not sort like the numbers in it, but `what` needs an order."""
+    """Warn that `what` needs an order if text does not sort like the numbers in it."""
     texts = [x for x in map(decoded, labels.tolist()) if isinstance(x, str)]
     shapes = {re.sub(r"\d+", "0", text) for text in texts}
     if len(texts) < labels.size or len(shapes) > 1 or categories_of(labels) is not None:
@@ -333,7 +333,7 @@ def is_fixed(era_weighting: str | Recency) -> bool:
 def weigh_eras(
     encoded: EncodedEras, sample_weight: Array | None, era_weighting: Any
 ) -> tuple[Array, Array]:
-    """Return two arrays: the weights of rows times their eras' factors; the factors."""
+    """Return (weights, factors): rows' weights times eras' factors, and the factors."""
     n_eras = encoded.labels.size
     weights = np.ones(encoded.codes.size) if sample_weight is None else sample_weight
     if era_weighting == "equal":
@@ -353,7 +353,7 @@ def weigh_eras(
 def era_means(
     codes: NDArray[Any], weights: Any, values: Array, n_eras: int = 0
 ) -> Array:
-    """Return each era's weighted mean over the last axis; NaN without weight."""
+    """Return each era's weighted mean over the last axis, or NaN if its weight is 0."""
     totals = np.bincount(codes, weights, n_eras)
     totals[totals == 0] = np.nan
     flat = values.reshape(-1, codes.size)
@@ -362,13 +362,13 @@ def era_means(
 
 
 def number_of_share(share: float, n_all: int) -> int:
-    """Return a share of `n_all`, rounded up, at least 1; 0.1 of 30 is 3, not 4."""
+    """Return `share` times `n_all`, rounded up, at least 1; 0.1 of 30 is 3, not 4."""
     return max(1, math.ceil(round(share * n_all, 9)))
 
 
 def min_rows_of_side(min_samples_per_era: float, counts: NDArray[Any]) -> Array:
-    """Return how many rows of each era a split has to leave on either side: the given
-    number or, below 1, this share of the era's rows, as `number_of_share` rounds it.
+    """Return how many rows of each era a split has to leave on either side; a number in
+    (0, 1) is a share of the era's rows, rounded by `number_of_share`.
     """
     if min_samples_per_era == 0 or min_samples_per_era >= 1:
         return np.full(counts.size, float(min_samples_per_era))

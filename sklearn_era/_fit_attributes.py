@@ -26,13 +26,13 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 
 
 def drop_attributes(estimator: BaseEstimator, names: Iterable[str]) -> None:
-    """Delete those of the named attributes that an estimator has."""
+    """Delete the attributes with these names, if the estimator has them."""
     for name in names:
         vars(estimator).pop(name, None)
 
 
 def copy_attributes(estimator: BaseEstimator) -> dict[str, Any]:
-    """Return the attributes of an estimator, except those of a running fit."""
+    """Return an estimator's attributes, except those that only a running fit has."""
     attributes = vars(estimator).copy()  # faster than to choose: once an iteration
     for name in (*FIT_ONLY_ATTRIBUTES, *RUNNING_CALLBACKS):
         attributes.pop(name, None)

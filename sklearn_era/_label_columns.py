@@ -1,4 +1,4 @@
-"""Split era labels into columns, as they are passed: a table, a tuple or one array."""
+"""Split era labels, passed as a table, a tuple or one array, into columns."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple

@@ -5,7 +5,7 @@ from types import ModuleType
 
 
 class MissingPackageError(ImportError):
-    """An optional package, which an extra installs, is missing."""
+    """Raised if an optional package, which an extra installs, is missing."""
 
     def __init__(self, package: str, extra: str) -> None:
         super().__init__(

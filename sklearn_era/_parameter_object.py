@@ -31,8 +31,8 @@ def with_parameters(cls: type[_T]) -> type[_T]:
 
 
 class ParameterObject(BaseEstimator):
-    """An object that equals objects of its class with the same parameters. Its hash
-    depends on the parameters: do not change an object that is a key of a dict.
+    """Base of objects that are equal if they have the same class and parameters. As the
+    hash depends on parameters, do not change an object that is a key of a dict.
     """
 
     @property

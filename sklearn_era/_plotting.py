@@ -34,13 +34,13 @@ def axes_or_new(ax: Axes | None, n_rows: int = 0) -> Any:
 
 
 def text_width(text: str, **font: Any) -> float:
-    """Return the width of a line of text in points. A $ in it is no formula."""
+    """Return the width of a line of text in points; a $ does not start a formula."""
     text_path = import_optional("matplotlib.textpath", extra="plot").TextPath
     return text_path((0, 0), text.replace("$", r"\$"), **font).get_extents().width
 
 
 def _font(size: str) -> Any:
-    """Return the font of text of a size that has this name in matplotlib's settings."""
+    """Return a font of the size that matplotlib's setting with the name `size` has."""
     settings = import_optional("matplotlib", extra="plot").rcParams
     fonts = import_optional("matplotlib.font_manager", extra="plot")
     return fonts.FontProperties(size=settings[size])
@@ -91,8 +91,8 @@ def label_rows(ax: Any, texts: Sequence[str]) -> None:
 
 
 def legend_above(ax: Axes, low: float, high: float) -> None:
-    """Draw a legend above the values from `low` to `high`. Extend the vertical axis,
-    also of all axes that share it, to make room.
+    """Draw a legend above the values from `low` to `high`. To make room, extend the
+    vertical axis of `ax` and of all axes that share it.
     """
     n_entries = len(ax.get_legend_handles_labels()[0])
     ax.figure.figure.draw_without_rendering()  # which lays out the figure

@@ -47,7 +47,7 @@ class Progress:
         self.print(f"{self._n_done}/{self._n_all} {self.unit}: {text}")
 
     def of(self, fits: Iterable[Any], texts: Iterable[str]) -> Iterator[Any]:
-        """Yield one fit after another; print a line with its text before each."""
+        """Yield each fit in turn; before it, print a line with its text."""
         for fit, text in zip(fits, texts, strict=True):
             self.step(1, text)
             yield fit

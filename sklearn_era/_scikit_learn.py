@@ -85,7 +85,7 @@ __all__ = [
 
 
 def refuse_bools(parameters: Mapping[str, Any]) -> None:
-    """Raise ValueError for values that are bools: `validate_params` allows bools."""
+    """Raise ValueError for values that are bools, as `validate_params` allows bools."""
     for name, value in parameters.items():
         if isinstance(value, bool):
             raise ValueError(f"{name} must be an integer; got {value!r}.")
@@ -93,8 +93,8 @@ def refuse_bools(parameters: Mapping[str, Any]) -> None:
 
 @contextmanager
 def names_checked_once(estimator: BaseEstimator, X: Any) -> Iterator[None]:
-    """Warn in the estimator's name if X has column names and the fit's X had none, or
-    the reverse; hide such warnings of inner estimators in the block.
+    """Warn in the estimator's name if only one of X and the fit's X has column names.
+    In the block, hide such warnings of inner estimators.
     """
     if (_get_feature_names(X) is None) == hasattr(estimator, "feature_names_in_"):
         _check_feature_names(estimator, X, reset=False)

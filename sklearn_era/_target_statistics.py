@@ -98,9 +98,9 @@ def _by_earlier_eras(
 def effects_elsewhere(
     categories: Ints, eras: Ints, y: Array, weights: Array, n_categories: int
 ) -> tuple[Array, Array]:
-    """Return two arrays: each category's effect on y, and for each row the effect of
-    its category, estimated from all eras but the row's own (NaN if no other era has the
-    category). The weighted mean of y must be 0.
+    """Return two arrays. The first has each category's effect on y; the second has, for
+    each row, the effect of its category, estimated from all eras except the row's own
+    (NaN if no other era has the category). The weighted mean of y must be 0.
     """
     cells = cells_of(categories, eras, y[np.newaxis], weights)
     *_, (_, _, noise, between, of_effects) = _variances(cells, 0)

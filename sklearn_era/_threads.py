@@ -29,7 +29,7 @@ except ImportError:  # on Windows, where nobody counts
 else:
 
     def _count_lost() -> int:
-        """Return how often threads of the process lost a processor to others."""
+        """Return how often the system took a processor from this process's threads."""
         return getrusage(RUSAGE_SELF).ru_nivcsw
 
 
@@ -83,7 +83,7 @@ def use_openmp_threads(n_threads: int) -> AbstractContextManager[Any]:
 
 
 class IterationThreads:
-    """The number of threads for the next iteration of fits, at most `n_all`.
+    """Chooses the number of threads, at most `n_all`, for each iteration of fits.
 
     OpenMP's threads wait for each other in busy loops, some hundred times per tree. If
     another program takes the processor of one thread, all other threads wait until this
@@ -127,8 +127,7 @@ class IterationThreads:
 
     def _choose(self, now: float, seconds: float, pace: float, is_busy: bool) -> None:
         """Begin a trial of more or fewer threads, or end a trial and keep the faster
-        number. `seconds` is the time of the latest iterations, and `pace` is their mean
-        time.
+        number. The latest iterations took `seconds` in all, and `pace` seconds each.
         """
         if self._before is not None:
             n, pace_before, seconds_before = self._before
@@ -158,7 +157,9 @@ def threads_of_fit(n_all: int) -> IterationThreads:
 
 
 class ThreadsMixin(gradient_boosting.BaseHistGradientBoosting):
-    """Predicts with at most `n_jobs` threads; must precede mixins that predict."""
+    """Mixin to predict with at most `n_jobs` threads. It must come before other mixins
+    that define predictions.
+    """
 
     n_jobs: int | None
 

@@ -14,7 +14,7 @@ else:
 
 
 class Table(Protocol):
-    """Rows: an array, lists, or a data frame of pandas, polars or PyArrow."""
+    """Rows, as an array, as lists, or as a data frame of pandas, polars or PyArrow."""
 
     def __len__(self) -> int: ...
     def __getitem__(self, key: Any, /) -> Any: ...
@@ -29,7 +29,7 @@ class Estimator(Protocol):
 
 
 class Splitter(Protocol):
-    """A splitter: yields the rows to train on and to test, fold by fold."""
+    """An object that yields the training rows and the test rows of each fold."""
 
     def split(self, X: Any, y: Any = None, groups: Any = None) -> Iterable[Any]: ...
     def get_n_splits(self, X: Any = None, y: Any = None, groups: Any = None) -> int: ...

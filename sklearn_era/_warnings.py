@@ -38,9 +38,8 @@ def listed(values: Iterable[Any], n_most: int = 5) -> str:
 
 
 def renamed(module: str, names: Mapping[str, str]) -> Callable[[str], NoReturn]:
-    """Return a `__getattr__` for a module. For a former name it raises ImportError,
-    with the new name in the message, as ``from ... import`` drops an AttributeError's
-    message.
+    """Return a `__getattr__` for a module, which raises ImportError for a former name,
+    with the new name in the message: ``from ... import`` drops other errors' messages.
     """
 
     def __getattr__(name: str) -> NoReturn:
@@ -54,17 +53,13 @@ def renamed(module: str, names: Mapping[str, str]) -> Callable[[str], NoReturn]:
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:
-    """Return the end of a message, " Did you mean ...?" with the closest name, or "" if
-    none is close.
-    """
+    """Return " Did you mean ...?" with the closest known name; "" if none is close."""
     close = difflib.get_close_matches(name.lower(), known, n=1)
     return f" Did you mean {close[0]!r}?" if close else ""
 
 
 def refuse_moved(names: Mapping[str, str], given: Any, owner: str) -> None:
-    """Raise TypeError if `given` has a parameter's former name; the message names the
-    new one.
-    """
+    """Raise TypeError, which states the new name, for a former name in `given`."""
     for name in given:
         if name in names:
             raise TypeError(

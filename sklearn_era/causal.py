@@ -221,7 +221,7 @@ def _variant_by_theorem(
     to_measured.remove_edges_from(list(whole.out_edges(measured)))
 
     def reached(name: Hashable) -> set[Any]:
-        """Return the measured variables reached through unmeasured variables."""
+        """Return the measured variables that `name` reaches through unmeasured ones."""
         return networkx.descendants(to_measured, name) & measured
 
     confounded = networkx.Graph()
@@ -352,8 +352,8 @@ def feature_penalties(
 def _ratios(
     X: Any, y: ArrayLike, invariant: Sequence[Any] | NDArray[Any], max_bins: int
 ) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
-    """Return each column's information on the target, divided by the mean over the
-    invariant columns, and a mask of the invariant columns.
+    """Return (ratios, mask): each column's information on the target, divided by the
+    mean of the invariant columns' information, and a mask of the invariant columns.
     """
     columns = read_columns(X)
     names = [column.name for column in columns]

@@ -1,5 +1,5 @@
-"""Objects to pass as `era_weighting` and `era_effects`, which set the weights and the
-intercepts of eras.
+"""Define objects to pass as `era_weighting`, for the weights of eras, and as
+`era_effects`, for the intercepts of eras.
 """
 
 from dataclasses import dataclass
@@ -48,8 +48,8 @@ class GroupDRO(ParameterObject):
     squared error, half the deviance, or the log loss. Bins depend on `sample_weight`
     alone, and so do training scores unless `scoring` is 'loss', which uses the latest
     weights of eras. Validation rows are not weighted by era. A warm start continues
-    with the latest weights. It is for boosters only, as trees of a forest do not
-    depend on earlier losses.
+    with the latest weights. This weighting is for boosters only, as trees of a forest
+    do not depend on earlier losses.
 
     Parameters
     ----------
@@ -190,8 +190,9 @@ def intercepts_of(estimator: BaseEstimator) -> Intercepts | None:
 
 
 def fitted_intercepts(estimator: BaseEstimator) -> Intercepts:
-    """Return the `Intercepts` of the estimator's fit, whatever its parameters are now;
-    a model of before did not keep them.
+    """Return the `Intercepts` that the estimator's fit used, whatever its parameters
+    are now. For a model of an older version, which did not store them, use its
+    parameters.
     """
     kept = getattr(estimator, "_era_effects", None)
     return kept or intercepts_of(estimator) or Intercepts()

@@ -1,4 +1,4 @@
-"""Collects the patches, the source that they patch, and compiled code's imports."""
+"""Collect the patches, the source that they patch, and compiled code's imports."""
 
 from PyInstaller.utils.hooks import collect_data_files, collect_submodules
 

@@ -1,4 +1,4 @@
-"""Tables of any kind, read by column.
+"""Read tables of any kind, column by column.
 
 - ``checks``: names of columns; refusals of lazy frames, masks, series and dicts;
 - ``columns``: columns of a table in memory, as numbers or as categories;

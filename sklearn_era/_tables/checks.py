@@ -78,7 +78,7 @@ def check_table(X: Any, name: str = "X", *, by_column: bool = False) -> None:
 
 
 def _check_names(frame: Any, name: str) -> None:
-    """Raise ValueError for a frame without columns, or with two of one name."""
+    """Raise ValueError for a frame without columns, or with two columns of one name."""
     names = [*names_of_columns(frame)]
     if not names:
         raise ValueError(f"{name} has no columns; its shape is {frame.shape}.")

@@ -47,7 +47,7 @@ def read_columns(
     X: Table, *, categorical_features: ColumnChoice = "from_dtype", name: str = "X",
     remedy: str = _IN_FIT, names: Sequence[Any] | None = None,
 ) -> list[Column]:  # fmt: skip
-    """Read the columns of a table, each as numbers or as categories."""
+    """Return a `Column` for each column of a table, with numbers or with categories."""
     if hasattr(type(X), "toarray"):  # not of X, as a column may have such a name
         raise ValueError(
             f"{name} is a sparse matrix, and a dense table is needed; pass "
@@ -85,7 +85,7 @@ def read_columns(
 
 
 def dtypes_of(X: Table) -> list[Any]:
-    """Return the dtypes of a frame's or Arrow table's columns; [dtype] of an array."""
+    """Return the dtypes of a table's columns; for an array, a list with its dtype."""
     if hasattr(X, "dtypes"):
         return [*X.dtypes]
     return [*getattr(getattr(X, "schema", None), "types", [getattr(X, "dtype", "")])]
@@ -112,7 +112,7 @@ def as_numeric(X: Any) -> Any:
 
 
 def as_frame(X: Any) -> Any:
-    """Return an Arrow table as a pandas frame, and lists as an array. Return lists of
+    """Convert an Arrow table to a pandas frame, and lists to an array. Return lists of
     different lengths, and anything else, unchanged.
     """
     if isinstance(X, list | tuple):
@@ -130,8 +130,8 @@ def as_frame(X: Any) -> Any:
 def as_matrix(
     columns: Sequence[Column],
 ) -> tuple[NDArray[np.float64], NDArray[np.intp]]:
-    """Return a matrix of the columns, in which categories are codes, and the number of
-    categories of each column, 0 for a numeric one.
+    """Return (matrix, n_categories): the columns side by side, with codes for
+    categories, and the number of categories of each column, which is 0 for numbers.
     """
     parts, n_categories = [], np.zeros(len(columns), dtype=np.intp)
     for j, (_, values, is_categorical) in enumerate(columns):
@@ -252,8 +252,8 @@ def holds_dates(dtype: object) -> bool:
 def choose_columns(
     given: Any, names: Sequence[Any], is_frame: bool, *, name: str, also: str = ""
 ) -> NDArray[np.bool_]:
-    """Return the mask of the columns that `given` lists by names or by indices, or as a
-    mask. Raise ValueError for anything else; `name` and `also` are for its message.
+    """Return a mask of the columns that `given` lists by names or indices, or marks by
+    a mask. Raise ValueError for anything else; `name` and `also` are for its message.
     """
     if isinstance(given, str) or np.ndim(given) != 1:
         raise ValueError(
@@ -313,7 +313,7 @@ def as_numbers(
 
 
 def to_numbers(values: Any) -> NDArray[np.float64]:
-    """Return values of any dtype as numbers, or raise ValueError or TypeError."""
+    """Convert values of any dtype to numbers, or raise ValueError or TypeError."""
     dtype = values.dtype
     if holds_dates(dtype):
         such = [f", such as {first}" for first in np.asarray(values[:1])]
@@ -366,8 +366,8 @@ def as_categories(values: Any, column: object, name: str = "X") -> NDArray[Any]:
 
 
 def _as_category(value: Any) -> Any:
-    """Return None if a value is missing, and the types in which tables hold a date or a
-    duration as one type, so that they are equal. Others are returned unchanged.
+    """Return None for a missing value, and Python's datetime or timedelta for a date or
+    a duration of any type, so that equal ones are equal. Return others unchanged.
     """
     if value is None or is_pandas_na(value) or value != value:
         return None

@@ -10,7 +10,7 @@ from .columns import list_columns
 
 
 class NoValueWarning(UserWarning):
-    """Columns have no value in the training rows; `columns` has their names."""
+    """Warns of columns without a value in the training rows; `columns` names them."""
 
     columns: Sequence[Any] = ()
 
@@ -29,8 +29,8 @@ def warn_of_no_value(columns: Sequence[Any], rows: str) -> None:
 
 @contextmanager
 def no_value_noted() -> Iterator[list[Any]]:
-    """Yield a list, to which the block's NoValueWarnings add the names of their columns
-    in place of being shown.
+    """Yield a list. A NoValueWarning in the block is not shown; the names of its
+    columns are added to the list instead.
     """
     noted: list[Any] = []
     show = warnings.showwarning

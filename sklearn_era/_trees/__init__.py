@@ -1,1 +1,1 @@
-"""Functions that read fitted trees, in ``traversal``: features, thresholds, sums."""
+"""Read features, thresholds and sums of fitted trees, by the module ``traversal``."""

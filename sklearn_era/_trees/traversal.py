@@ -1,4 +1,4 @@
-"""Read fitted trees: features, thresholds, gains, leaves, sums up to the root."""
+"""Read features, thresholds, gains and leaves of trees; add up sums to the root."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -19,8 +19,8 @@ def column_of_feature(estimator: BaseEstimator) -> NDArray[np.intp]:
 
 def threshold_text(number: float, others: Iterable[float] | None = None) -> str:
     """Return a threshold as text with all digits that it needs to be the same number:
-    it is often a value of many rows, which must not change sides. If `others` of its
-    column are given, return only the digits that tell it apart from them.
+    many rows may have this value, and must not change sides. If `others`, thresholds of
+    the same column, are given, return only the digits that tell it apart from them.
     """
     texts: set[str] | None = None
     for digits in range(6 if abs(number) < 1e6 else 15, 18):  # timestamps: no exponent
@@ -35,8 +35,8 @@ def threshold_text(number: float, others: Iterable[float] | None = None) -> str:
 def gains_by_column(
     estimator: BaseEstimator, predictors: Iterable[TreePredictor]
 ) -> NDArray[np.float64]:
-    """Return the sum of gains of splits for each column of X. Negative gains count as
-    0: splits that a criterion prefers may raise the pooled loss of shrunk leaves.
+    """Return, for each column of X, the sum of the gains of splits. Negative gains, of
+    splits that raise the pooled loss of shrunk leaves, count as 0.
     """
     columns = column_of_feature(estimator)
     gains = np.zeros(columns.size)
@@ -51,7 +51,7 @@ def gains_by_column(
 def is_sent_left(
     predictor: TreePredictor, node: Any, codes: NDArray[np.intp]
 ) -> NDArray[np.bool_]:
-    """Return, for each bin in `codes`, whether a split sends its category left."""
+    """Return a mask of the bins in `codes` whose categories a split sends left."""
     words = predictor.raw_left_cat_bitsets[node["bitset_idx"]]
     bits = np.unpackbits(words.astype("<u4").view(np.uint8), bitorder="little")
     return bits[codes] == 1
@@ -67,7 +67,7 @@ def leaf_indices(predictor: TreePredictor) -> TreePredictor:
 
 
 def sum_up_tree(nodes: NDArray[np.void], sums: NDArray[np.float64]) -> NDArray[np.intp]:
-    """Add up the `sums` of leaves for each split node, in place; return split nodes."""
+    """Set `sums` of each split node to the sum over its leaves; return split nodes."""
     splits = np.flatnonzero(nodes["is_leaf"] == 0)
     depths = nodes["depth"][splits]
     for depth in np.unique(depths)[::-1]:

@@ -1,4 +1,4 @@
-"""Prediction intervals, sets of classes, and probabilities for eras not yet seen."""
+"""Make prediction intervals, sets of classes and probabilities for unseen eras."""
 
 from ._conformal import EraConformalClassifier, EraConformalRegressor, coverage_score
 from ._era_calibration import era_calibration

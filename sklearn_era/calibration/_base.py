@@ -1,5 +1,5 @@
-"""Define the base of conformal and calibrated models: it fits models to part of the
-eras, to learn from predictions of the eras left out.
+"""Define the base of conformal and calibrated models, which fits models to part of the
+eras and learns from their predictions for the eras left out.
 """
 
 from numbers import Integral
@@ -63,7 +63,7 @@ def model_with(*methods: str) -> Any:
 
 @with_parameters
 class OutOfEra(PredictsByEra, MetaEstimatorMixin, BaseEstimator):
-    """Base of estimators that learn from predictions of eras left out of fits."""
+    """Base of estimators that learn from predictions for eras left out of the fits."""
 
     # From eras, folds, targets, weights and predictions of rows left out.
     _learn: ClassVar[Any]

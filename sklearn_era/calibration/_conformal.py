@@ -1,4 +1,4 @@
-"""Make prediction intervals and sets from residuals in eras models have not seen."""
+"""Make prediction intervals and sets from residuals in eras left out of the fits."""
 
 from __future__ import annotations
 
@@ -141,9 +141,9 @@ def coverage_score(
 
 @with_parameters
 class _Conformal(OutOfEra):
-    """Keeps the scores of rows left out. Each of M eras has the mass ``1 / (M + 1)``,
-    spread over the era's rows; a new era has the remaining mass, at an infinite score
-    (Lee, Barber, Willett 2023).
+    """Base of models that keep the scores of rows left out. Each of M eras has the mass
+    ``1 / (M + 1)``, spread over the era's rows; a new era has the remaining mass, at an
+    infinite score (Lee, Barber, Willett 2023).
     """
 
     _if_too_few: ClassVar[str]
@@ -211,9 +211,9 @@ class EraConformalRegressor(RegressorMixin, _Conformal):
 
     The score of a row left out is its absolute residual divided by its scale (see
     `power`). Each score gives a value for a new row, prediction + score * scale. The
-    prediction and the scale are by the model of the fold that left out the score's row
-    (CV+ [3]_) or, for ordered eras, by the model of all rows. The upper end of the
-    interval is a quantile of these values, and the lower end is a quantile of the
+    prediction and the scale come from the model of the fold that left out the score's
+    row (CV+ [3]_) or, for ordered eras, from the model of all rows. The upper end of
+    the interval is a quantile of these values, and the lower end is a quantile of the
     values prediction - score * scale.""",
         task="regressor", folds=_FOLDS, more=_AXES + _POWER, attributes=_SCORES,
         rest=f"""{_NOTES}
@@ -264,8 +264,7 @@ class EraConformalRegressor(RegressorMixin, _Conformal):
         level : float, default=0.9
             Probability, in (0, 1), to cover the target of a row of a new era.
         share_of_eras : float, default=None
-            If given, the share of new eras in which `level` or more of the rows have to
-            be covered.
+            If given, the share of new eras with `level` or more of their rows covered.
         eras : array-like of shape (n_samples,) or str, default=None
             Eras of the rows, as in `predict`, for models that predict by eras.
 
@@ -316,10 +315,10 @@ class EraConformalClassifier(ClassifierMixin, _Conformal):
     The score of a row left out is 1 minus the probability of its true class; the score
     of a class for a new row is 1 minus the probability of the class. A class is in the
     new row's set, unless the scores of rows left out that are below the score of the
-    class have a mass of `level` or more. To compare with a row left out, the
-    probability is by the model of the fold that left out that row or, for ordered eras,
-    by the model of all rows. A set is empty if no class is as probable as true classes
-    mostly are.""",
+    class have a mass of `level` or more. For the comparison with a row left out, the
+    probability comes from the model of the fold that left this row out or, for ordered
+    eras, from the model of all rows. A set is empty if no class is as probable as true
+    classes mostly are.""",
         task="classifier with `predict_proba`", folds=_FOLDS, more=_AXES,
         attributes=_SCORES,
         rest=f"""{_NOTES}
@@ -357,8 +356,7 @@ class EraConformalClassifier(ClassifierMixin, _Conformal):
         Returns
         -------
         sets : ndarray of shape (n_samples, n_classes), dtype=bool
-            Whether a class is in the set. All classes are, with a warning, if there are
-            too few eras.
+            Whether a class is in the set. With too few eras, all are, with a warning.
         """
         p, atoms, mass, _ = self._ask_models(X, level, share_of_eras, eras)
         return _mass(atoms, 1 - p - _DIGITS, "left") < mass

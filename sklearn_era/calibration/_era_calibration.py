@@ -97,8 +97,7 @@ def era_calibration(
     Raises
     ------
     ValueError
-        If lengths differ, `y_prob` is 2-d or not in [0, 1], or there are not exactly
-        two classes.
+        If lengths differ, `y_prob` is 2-d or not in [0, 1], or there are not 2 classes.
 
     References
     ----------

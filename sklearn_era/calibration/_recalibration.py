@@ -41,10 +41,10 @@ class RandomEffects(NamedTuple):
         cls, y: Array, p: Array, weights: Array, codes: NDArray[Any], n_eras: int
     ) -> Self:
         """Estimate levels and slopes of eras, and their distribution. The result is
-        that of an EM algorithm whose E-step takes each era's posterior for normal about
-        its mode (Stiratelli, Laird, Ware 1984). Each move goes to the point at which EM
-        would end if the eras' log-likelihoods were quadratic, as they nearly are about
-        modes.
+        that of an EM algorithm whose E-step approximates each era's posterior by a
+        normal distribution about its mode (Stiratelli, Laird, Ware 1984). Each move
+        goes to the point at which EM would end if the eras' log-likelihoods were
+        quadratic, as they nearly are about modes.
         """
         z = log_odds(p)
         center = float(np.average(z, weights=weights))
@@ -80,8 +80,8 @@ def _times(matrices: Any, vectors: Any) -> Array:
 def _estimate(
     given: tuple[Any, ...], n_eras: int, prior: Array
 ) -> tuple[Array, Array, bool]:
-    """Return the effects of eras, the effects' covariances, and whether they converge.
-    `prior` is the precision of the mean of effects about 0 and 1.
+    """Return (effects, covariances, converges): the effects of eras, their covariances,
+    and whether they converge. `prior` is the precision of mean effects about 0 and 1.
     """
     y, x, center, weights, codes = given
     typical, largest = np.array([0.0, 1.0]), np.abs(x).max(axis=1)
@@ -217,8 +217,8 @@ class EraCalibratedClassifier(ClassifierMixin, OutOfEra):
     __doc__ = DOC.format(
         summary="""Recalibrate probabilities by era, and for new eras on average.
 
-    Logistic regression with random effects [1]_ on predictions out of era: with z their
-    log-odds and c the mean of z, in era j ::
+    It fits a logistic regression with random effects [1]_ to predictions for eras left
+    out. With z the log-odds of a prediction and c the mean of z, in era j ::
 
         logit P(y = 1) = c + level_j + slope_j (z - c)
 

@@ -1,4 +1,4 @@
-"""The criteria that rank splits: the values of `split_criterion`.
+"""Define criteria that rank splits, for the parameter `split_criterion`.
 
 In the formulas, ``G_j`` and ``H_j`` are sums of gradients and hessians over the rows of
 era j in a node, ``L`` and ``R`` mark sums over the left and right side of a split, M is

@@ -87,7 +87,7 @@ class Blend(EraCriterion):
 
     @property
     def _parts(self) -> dict[SplitCriterion, float]:
-        """Return criteria of positive weight, and weights as shares of the largest."""
+        """Return criteria of positive weight, with weights divided by the largest."""
         weights = {
             _named(key): float(weight)
             for key, weight in self.weights.items()

@@ -58,8 +58,7 @@ class ListedSplits:
 
     These splits meet `min_samples_leaf`, the constraints, `min_era_coverage` and
     `min_gain_share`. Eras are those of training, in their order; an era without rows in
-    the node has sums of 0. (In a forest that draws eras, an era drawn twice has two
-    columns.)
+    the node has sums of 0. (An era that a forest draws twice has two columns.)
 
     Attributes
     ----------
@@ -129,7 +128,7 @@ class ListedSplits:
 
     @property
     def effects(self) -> _Numbers:
-        """Return left value minus right value, for each split in each era."""
+        """Return the left value minus the right value of each split, in each era."""
         return self._comparison[1]
 
     @property

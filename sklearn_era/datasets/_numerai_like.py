@@ -71,8 +71,7 @@ def make_numerai_like(
         Number of features. Stable and unstable ones are drawn at random.
     n_fading_eras, n_live_eras : int, default=40 and 20
         Number of eras, just before the live eras, in which an unstable effect is
-        reversed as often as it holds; and number of live eras, in which reversals
-        prevail.
+        reversed as often as it holds; and of live eras, in which reversals prevail.
     n_stable, n_unstable : int, default=6 and 12
         Number of features with a stable and with an unstable effect.
     n_targets : int, default=1
@@ -168,7 +167,7 @@ def make_numerai_like(
 def _deal_bins(
     n_eras: int, n_rows: int, n_features: int, rng: np.random.RandomState
 ) -> NDArray[np.int8]:
-    """Return features by era, row and column; 0 to 4 are equally common in each era."""
+    """Draw features by era, row and column; 0 to 4 are equally common in each era."""
     X = np.empty((n_eras, n_rows, n_features), dtype=np.int8)
     for era in X:  # one era at a time: the draws are eight times as large
         places = rng.uniform(size=era.shape).argsort(axis=0, kind="stable")

@@ -139,8 +139,8 @@ n_shortcut_features)
 
 def _is_contradicted(anchors: Array) -> bool:
     """Return whether no split on a shortcut feature separates the classes in the same
-    direction in all eras: whether each split has opposite directions in two eras, or
-    all rows of some era on one side. `anchors` has the feature's anchors by era.
+    direction in all eras. Each split then has opposite directions in two eras, or all
+    rows of some era on one side. `anchors` has the feature's anchors by era.
     """
     cuts = np.unique(np.concatenate([anchors, -anchors]))[:-1]
     is_one_sided, has_0_below, has_1_below = np.zeros((3, cuts.size), dtype=bool)

@@ -1,4 +1,4 @@
-"""Make eras where none are given, from blocks of time or rows without correlation.
+"""Make eras for data without eras, from blocks of time or uncorrelated features.
 
 Functions return one label per row, from 0, to pass as ``fit(X, y, eras=labels)``.
 """
@@ -53,7 +53,7 @@ def time_blocks(
     ----------
     times : array-like of shape (n_samples,)
         Time of each row, in any order: int, float, datetime64, pandas dates, text of
-        numbers or dates, or, by rows, other labels that are ordered.
+        numbers or dates, or, with ``by="rows"``, other labels that have an order.
     n_blocks : int
         Number of blocks.
     by : {'rows', 'time'}, default='rows'
@@ -68,8 +68,9 @@ def time_blocks(
     ------
     ValueError
         If there are fewer distinct times than blocks; if times are missing, booleans,
-        cannot be sorted, or are text of another form than numbers or dates; by time,
-        also if times are infinite or cannot be subtracted, or a block has no row.
+        cannot be sorted, or are text that is neither numbers nor dates; and, with
+        ``by="time"``, if times are infinite or cannot be subtracted, or if a block has
+        no row.
 
     Examples
     --------
@@ -101,8 +102,8 @@ def time_blocks(
 
 
 def _times_in_text(labels: NDArray[Any]) -> list[Any]:
-    """Return the numbers in text, or the instants of its dates; [] if there are none,
-    and for labels that are no text.
+    """Return the numbers, or the instants of dates, in labels that are text. Return []
+    for text without them, and for other labels.
     """
     if {*map(kind_of, labels)} != {"text"} or categories_of(labels) is not None:
         return []

@@ -55,8 +55,7 @@ def decorrelated_partition(
     X : array-like of shape (n_samples, n_features)
         The rows, without missing values.
     n_eras : int
-        The number M of eras, at least 2. Each era gets at least half of an equal share
-        of the rows.
+        The number M of eras, at least 2. Each has at least n_samples / (2 M) rows.
     random_state : int, RandomState instance or None, default=None
         Determines where the search starts, and in which order it goes through rows.
 
@@ -178,8 +177,8 @@ def _allowed(
     wanted: Array, sources: Array, targets: Array, counts: Array, least: int
 ) -> Iterator[list[int]]:
     """Yield lists of moves to make one after another, such that each era always keeps
-    at least `least` rows. A row of an era that has no more than these waits for a row
-    that moves from its target to its era; the two moves are yielded as one list.
+    at least `least` rows. A row of an era with just `least` rows waits for a row that
+    moves from its target to its era; then both moves are yielded as one list.
     """
     counts = counts.astype(int)
     waiting: dict[tuple[int, int], list[int]] = defaultdict(list)

@@ -1,4 +1,4 @@
-"""Splits, features and scores of a model by era, and which values eras share."""
+"""Inspect splits, features and scores by era, and the values that eras share."""
 
 from ._calibration_display import EraCalibrationDisplay
 from ._era_score_display import EraScoreDisplay

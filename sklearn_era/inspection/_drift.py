@@ -11,9 +11,9 @@ Array = NDArray[np.float64]
 def stability_index(
     bins: NDArray[np.intp], codes: NDArray[np.intp], is_reference: NDArray[np.bool_]
 ) -> Array:
-    """Return the population stability index of each set of rows against the reference
-    sets other than itself; NaN if one side is empty. A bin without rows counts as half
-    a row.
+    """Return the population stability index of each set of rows, given by `codes`,
+    against all other reference sets; NaN if one side is empty. A bin without rows
+    counts as half a row.
     """
     filled, bins = np.unique(bins, return_inverse=True)
     n = np.zeros((is_reference.size, filled.size))
@@ -30,8 +30,8 @@ def stability_index(
 def distances(
     values: Array, codes: NDArray[np.intp], is_reference: NDArray[np.bool_]
 ) -> Array:
-    """Return the Kolmogorov-Smirnov distance of each set of rows from the reference
-    sets other than itself; NaN if one side is empty. Missing values are left out.
+    """Return the Kolmogorov-Smirnov distance of each set of rows, given by `codes`,
+    from all other reference sets; NaN if one side is empty. Leave out missing values.
     """
     found = np.full(is_reference.size, np.nan)
     known = ~np.isnan(values)

@@ -1,4 +1,4 @@
-"""Measure importances of features, by permutations, in eras a model has not seen."""
+"""Measure importances of features by permutations, in eras left out of the fits."""
 
 from functools import partial
 from typing import Any
@@ -121,9 +121,8 @@ def _falls_in_fold(
     X: Any, y: Any, eras: EncodedEras, weights: Array | None, scorer: ScorerByEra,
     n_repeats: int, model: BaseEstimator, train: NDArray[Any], test: Any, seed: int,
 ) -> Array:  # fmt: skip
-    """Return by how much the score in each era falls if a feature is permuted within
-    eras, as an array of shape (n_features, n_eras): NaN in eras that the fold does not
-    test.
+    """Return by how much each era's score falls if a feature is permuted within eras,
+    as an array of shape (n_features, n_eras); NaN in eras that the fold does not test.
     """
     rng, codes = np.random.default_rng(seed), eras.codes[test]
     rows = _safe_indexing(X, test)

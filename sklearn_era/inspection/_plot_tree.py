@@ -33,9 +33,9 @@ def plot_tree(
 
     Rows that meet a split's condition go to the left. An era's arrow points to the side
     that predicts more in the era. The arrow's length is the square root of the era's
-    gain per row, divided by the largest of the split. More than 30 eras are drawn as a
-    histogram. Thresholds have six digits, or as many as tell those of a column apart;
-    `export_text` has all.
+    gain per row, divided by the split's largest one. If there are more than 30 eras, a
+    histogram is drawn. Thresholds have six digits, or more where a column's thresholds
+    would look the same; `export_text` has all digits.
 
     Parameters
     ----------
@@ -103,7 +103,7 @@ def plot_tree(
 
 
 def draw_eras(ax: Any, x: float, level: float, effects: Any, color: Any) -> None:
-    """Draw an arrow for each era, the first on top; for many eras, a histogram."""
+    """Draw an arrow for each era, the first on top; for many eras, draw a histogram."""
     top, height, n_eras = level + _TOP, _BOTTOM - _TOP, effects.size
     lengths = -0.4 * effects / (np.abs(effects).max() or 1.0)
     ax.vlines(x, top, top + height, color=color, linewidth=0.5, alpha=0.5)
@@ -129,7 +129,7 @@ def draw_eras(ax: Any, x: float, level: float, effects: Any, color: Any) -> None
 def _place(nodes: list[Node], i: int, places: dict[int, float], n: int) -> int:
     """Set the `places` of node `i` and of all nodes below it. A node without children
     gets the next free column, from `n` on; any other node gets the mean place of its
-    children. Return the next column that is free then.
+    children. Return the column that is free next.
     """
     for child in nodes[i].children:
         n = _place(nodes, child, places, n)

@@ -36,7 +36,7 @@ Compute = Callable[[int, Array], Gradients]
 
 
 class ReplayData(NamedTuple):
-    """The rows to run a fitted model over again, checked and encoded as in `fit`."""
+    """The rows to compute a model's gradients for, checked and encoded as in `fit`."""
 
     X: Array  # categories encoded, categorical features first
     y: Array  # classes as 0..n_classes-1
@@ -71,7 +71,7 @@ def check_hist_gradient_boosting(estimator: Estimator) -> None:
 def check_replay_data(
     estimator: BaseEstimator, X: Any, y: Any, eras: Eras | None, sample_weight: Any
 ) -> ReplayData:
-    """Return the rows to run a fitted model over, checked and encoded as in `fit`."""
+    """Check and encode rows as in `fit`, to compute a model's gradients for them."""
     check_hist_gradient_boosting(estimator)
     X, eras = take_era_column(X, eras)
     preprocessed = estimator._preprocess_X(columns_of_fit(estimator, X), reset=False)

@@ -31,9 +31,9 @@ class ShapValues:
     base_values : ndarray of shape (n_samples,) or (n_samples, n_classes)
         The rest: ``values.sum(axis=1) + base_values`` is the prediction.
     data : ndarray of shape (n_samples, n_features)
-        The rows as numbers; categories by their codes.
+        The rows as numbers, with codes for categories.
     display_data : ndarray of shape (n_samples, n_features) or None
-        The rows as given, if there are categories, in the columns of the fit.
+        The rows as given, in the columns of the fit; None if there are no categories.
     feature_names, output_names : list of str
         Names of the columns of X, and of classes (None for a single output).
 
@@ -143,8 +143,8 @@ def shap_values(model: BaseEstimator, X: Any, *, background: Any = None) -> Shap
         members: the member's exact value times the mean slope of the average in the
         member's raw prediction, along the path from the base to the row [4]_. The
         values of a row add up to the average on this scale. They are exact if all the
-        weight is on one member whose raw predictions are on it: any but a forest, with
-        two classes or a log link.
+        weight is on one member whose raw predictions are on this scale. With two
+        classes or a log link, this holds for any member except a forest.
 
     Raises
     ------

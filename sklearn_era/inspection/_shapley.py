@@ -41,8 +41,8 @@ def explain(
     model: BaseEstimator, X: Table, background: Table | None, eras: Eras | None
 ) -> Sums:
     """Return the Shapley values of a model's raw predictions, the base values, and the
-    rows as numbers. Values of an average are on the scale of its link. Intercepts of
-    eras, if these are given, are parts of the bases.
+    rows as numbers. Values of an average are on the scale of its link. The base values
+    include the intercepts of `eras`, if these are given.
     """
     if isinstance(model, BaseHistGradientBoosting):
         check_is_fitted(model)
@@ -206,7 +206,7 @@ def _of_trees(model: BaseEstimator, X: Table, background: Table | None) -> Sums:
 
 
 def _in_eras(model: Any, X: Table, eras: Eras | None, found: Sums) -> Sums:
-    """Return `Sums` whose bases include the intercepts of the rows' eras, if given."""
+    """Return `Sums` in which the bases include the intercepts of the rows' `eras`."""
     values, base, data = found
     return values, base + getattr(in_eras(model, X, eras), "_steps_of_rows", 0.0), data
 

@@ -1,4 +1,4 @@
-"""Find features whose effect changes sign between eras, and score without them."""
+"""Find features whose effect changes sign between eras; score models without them."""
 
 from __future__ import annotations
 
@@ -115,8 +115,7 @@ def era_stability(
     Returns
     -------
     result : Bunch
-        With ndarrays, or DataFrames of shape (n_eras, n_features) and Series of shape
-        (n_features,):
+        With ndarrays, or DataFrames (n_eras, n_features) and Series (n_features,):
 
         effects, errors : of shape (n_eras, n_features)
             The change of the target, or of a probability, per standard deviation of the
@@ -220,8 +219,8 @@ def _prices(
     result: Bunch, options: Any, progress: Progress,
 ) -> dict[str, list[Any]]:  # fmt: skip
     """Return the `price` of `era_stability`: how much the score gains, in known and in
-    new eras, without features that turn (whose effect changes its sign between eras).
-    The features are left out one by one, and all together.
+    new eras, if features that turn (their effect changes sign between eras) are left
+    out, one by one and all together.
     """
     turning, features = np.flatnonzero(result.turns), np.arange(result.turns.size)
     ranked = turning[np.argsort(result.p_value[turning], kind="stable")]

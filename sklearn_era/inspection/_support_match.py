@@ -89,9 +89,9 @@ default='from_dtype'
         The categorical features, as a mask, indices, or names of a frame's columns;
         'from_dtype' takes a frame's columns of category, string or object dtype.
     n_bins : int, default=10
-        Number of quantile bins of a numeric feature; at least 2. Each of at most so
-        many distinct values has a bin of its own, and so has a value of more rows than
-        a bin has on average.
+        Number of quantile bins of a numeric feature; at least 2. If a feature has at
+        most this number of distinct values, each has a bin of its own. So has a value
+        of more rows than a bin has on average.
     min_samples : int, default=1
         Rows that an era needs in a bin to cover it. If n rows are spread evenly over B
         bins, a bin has no row by chance with probability ``(1 - 1/B)**n``.

@@ -37,9 +37,9 @@ def describe_tree(
     weights: ArrayLike | None, tree: int, max_depth: float, all_digits: bool = True,
 ) -> list[Node]:  # fmt: skip
     """Return a list of a tree's nodes in words, in the order of the tree. Splits deeper
-    than `max_depth` are cut off. Thresholds have all digits, or those that tell the
-    tree's thresholds of a feature apart. If X, y and eras are given, splits have the
-    directions of eras.
+    than `max_depth` are cut off. Thresholds have all digits or, without `all_digits`,
+    as many as tell the tree's thresholds of a feature apart. If X, y and eras are
+    given, splits have the directions of eras.
     """
     check_hist_gradient_boosting(estimator)
     trees = [tree for trees in estimator._predictors for tree in trees]
@@ -87,7 +87,7 @@ def describe_tree(
 def _sides(
     name: str, node: Any, threshold: str, categories: tuple[Any, ...] | None
 ) -> tuple[str, str]:
-    """Return the conditions, as texts, of rows that a split sends left, and right."""
+    """Return (left, right), as texts: the conditions for a row to go to each side."""
     missing, known = f"{name} is missing", f"{name} is not missing"
     if categories == ():
         return missing, known

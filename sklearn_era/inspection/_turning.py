@@ -1,6 +1,6 @@
 """Estimate effects of features in eras left out, and test if effects have both signs.
-Bins of a feature get scores from one half of an era's rows, effects are slopes on these
-scores in the other half, and then the halves change places.
+Bins of a feature get scores in one half of an era's rows, and effects are slopes on
+these scores in the other half. Then the halves change places.
 """
 
 from collections import Counter

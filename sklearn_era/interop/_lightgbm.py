@@ -1,6 +1,5 @@
 """Export fitted models to LightGBM's text, the format of ``Booster.save_model``.
-Predictions are bit-identical, as ``repr`` writes decimals from which the same numbers
-are read.
+Predictions are bit-identical, as the decimals of ``repr`` are read as the same numbers.
 """
 
 import json

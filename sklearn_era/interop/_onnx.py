@@ -29,7 +29,7 @@ def register_onnx_converters() -> None:
     """Register converters of our estimators with skl2onnx, alone or in a pipeline.
 
     skl2onnx looks up converters by the exact type of an estimator. Our estimators get
-    the converters of scikit-learn's. A split by categories becomes a chain of
+    those of scikit-learn's estimators. A split by categories becomes a chain of
     comparisons, so that missing and unknown categories go to the same side as in our
     estimators. The converters refuse models that would become a wrong graph: categories
     other than numbers that are exact in single precision (encode text in the pipeline),

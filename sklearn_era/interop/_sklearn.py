@@ -65,8 +65,7 @@ def to_sklearn(
     ----------
     model : HistGradientBoostingRegressor, HistGradientBoostingClassifier, \
             EraForestRegressor, AutoEraRegressor or AutoEraClassifier
-        A fitted estimator. It is not changed, and shares the arrays of its trees with
-        the result.
+        A fitted estimator, which is not changed. The result shares its trees' arrays.
 
     Returns
     -------
@@ -151,8 +150,9 @@ def to_sklearn(
 
 
 def as_vote(model: BaseEstimator, convert: Callable[[Any], Any]) -> Any:
-    """Return a fitted AutoEra as scikit-learn's voting model, whose members `convert`
-    makes; raise ValueError if a member cannot be converted or takes encoded columns.
+    """Convert a fitted AutoEra to scikit-learn's voting model; convert its members, if
+    they are of this package, by `convert`. Raise ValueError if a member cannot be
+    converted or takes encoded columns.
     """
     check_is_fitted(model)
     if vars(model).get("_encoded"):
@@ -202,7 +202,7 @@ def _is_of_this_package(value: object) -> bool:
 
 
 def check_model(model: BaseEstimator, classes: Any = BaseHistGradientBoosting) -> None:
-    """Raise an error for a model that is unfitted, not of `classes`, or a forest
+    """Raise an error if a model is not fitted, is of none of `classes`, or is a forest
     classifier.
     """
     refuse_forest_classifier(model)

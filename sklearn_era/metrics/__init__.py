@@ -1,4 +1,4 @@
-"""Scores of a model era by era, aggregates of these scores, and scorers."""
+"""Score a model in each era; aggregate, compare and forecast the scores of eras."""
 
 from typing import TYPE_CHECKING
 

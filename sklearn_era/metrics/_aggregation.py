@@ -68,7 +68,9 @@ def aggregate(
 
 
 def direction_of(aggregation: Aggregation, of_metric: bool | None) -> bool | None:
-    """Return whether a greater aggregate is better; `of_metric` is this for scores."""
+    """Return whether a greater aggregate is better. `of_metric` is whether a greater
+    score is better, or None if that is not known.
+    """
     if callable(aggregation) or aggregation in ("mean", "worst"):
         return of_metric
     return aggregation == "sharpe"

@@ -43,7 +43,7 @@ class EraComparison:
     scores : EraScores
         The scores of "a" and "b" in each era.
     differences, standard_errors : ndarray of shape (n_eras,)
-        Scores of b minus scores of a (of an error, a minus b), positive where b is
+        Scores of b minus scores of a (for an error, a minus b), positive where b is
         better; and the standard errors of differences, from the rows of each era. If
         two or more errors are known, a difference whose error is NaN is NaN, too.
     mean, standard_error : float
@@ -54,8 +54,7 @@ class EraComparison:
     probability_next : float
         The probability that b is better in the next era.
     is_ordered : bool
-        Whether eras were taken in the order of their labels, so that neighbours may be
-        related.
+        Whether eras were taken in the order of labels; neighbours may then be related.
     n_effective : float
         The number of independent eras that would have this `standard_error`.
     metric_name : str
@@ -136,7 +135,7 @@ class EraComparison:
 
 
 def _are_known(errors: Array) -> bool:
-    """Return whether two eras have a known error; otherwise, no errors are used."""
+    """Return whether at least two eras have a known error; if not, use no errors."""
     return bool(np.isfinite(errors).sum() > 1)
 
 

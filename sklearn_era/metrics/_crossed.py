@@ -238,8 +238,9 @@ class CrossedEras:
         return found
 
     def _estimate(self, point: Array, high: Any) -> dict[str, float]:
-        """Return the standard deviations of groups, eras and residuals by REML, with
-        eras unrelated. The search starts at `point` and stays between 0 and `high`.
+        """Return the standard deviations of groups, eras and residuals by restricted
+        maximum likelihood, for unrelated eras. The search starts at `point` and stays
+        between 0 and `high`.
         """
 
         def solve(point: Array) -> tuple[Any, Any]:

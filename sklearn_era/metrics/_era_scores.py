@@ -297,8 +297,8 @@ def era_scores(
         A metric is NaN in eras where it is undefined, or all weights are 0. Binary
         ``f1_score``, ``recall_score``, ``precision_score``, ``jaccard_score`` and
         ``average_precision_score`` are undefined without the positive class, unless
-        `zero_division` is passed; ``matthews_corrcoef`` and ``hinge_loss`` are in eras
-        of one class.
+        `zero_division` is passed. ``matthews_corrcoef`` and ``hinge_loss`` are
+        undefined in eras of one class.
 
     Warns
     -----

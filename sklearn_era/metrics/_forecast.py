@@ -86,8 +86,7 @@ class EraScoreForecast(BaseEstimator):
     Attributes
     ----------
     era_order_ : {'ordered', 'unordered'}
-        Whether eras were taken in the order of their labels, as time, or for
-        exchangeable.
+        Whether eras were taken in the order of their labels, or as exchangeable.
     mean_ : float
         The expected score of the next era.
     spread_ : float
@@ -236,7 +235,7 @@ or (n_candidates, n_eras)
         return self._link(values), errors * self._link.slope(values)
 
     def _describe(self, model: Any, n_eras: int) -> "EraScoreForecast":
-        """Set attributes by the model, and by its forecast of the next era."""
+        """Set attributes from the model and from its forecast of the next era."""
         self._model, self._n_eras = model, n_eras
         self.related_ = float(1 - model.weights[0])
         ahead = model.predict(float(n_eras), 0.0)
@@ -295,8 +294,8 @@ or (n_candidates, n_eras)
             By how many eras the new era follows the last one, if eras have an order;
             and the sampling error of the new score, by default `sampling_error_`.
         group : object, default=None
-            The label of a known group, for scores by groups and eras; None is a group
-            that is new.
+            The label of a known group, if scores are by groups and eras. None is for a
+            new group.
 
         Returns
         -------
@@ -310,8 +309,9 @@ or (n_candidates, n_eras)
         return low, high
 
     def _intervals_of(self, scores: Array, half: Array) -> list[Array]:
-        """Return the lower and the upper ends of intervals: about scores ± `half`, but
-        symmetric on the unbounded scale of the link, so that ends keep to `bounds`.
+        """Return the lower and the upper ends of intervals about scores ± `half`. They
+        are symmetric on the link's scale, which has no bounds, so that ends keep to
+        `bounds`.
         """
         with np.errstate(divide="ignore", invalid="ignore"):  # scores at a bound
             center, half = self._link(scores), half * self._link.slope(scores)

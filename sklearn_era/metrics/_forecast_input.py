@@ -45,7 +45,7 @@ def read_pairs(scores: Any, eras: Any, order: Any) -> tuple[Array, EraAxes] | No
 def read_errors(errors: Any, scores: Array, has_right_shape: bool, one: str) -> Array:
     """Return the sampling errors of scores, or zeros if `errors` is None. Raise
     ValueError if `has_right_shape` is False, or if there is not one error for each
-    score; the message calls a score's unit by the noun `one`, "era" or "pair".
+    score. In the message, scores are counted per `one`, which is "era" or "pair".
     """
     errors = np.zeros(scores.shape[-1]) if errors is None else errors
     found = np.asarray(errors, dtype=np.float64)

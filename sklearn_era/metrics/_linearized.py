@@ -41,8 +41,8 @@ def _root_of(losses: Callable[..., Array]) -> Callable[..., Linearized]:
 
 
 def _of_vectors(form: Callable[..., Any]) -> Callable[..., Linearized | None]:
-    """Return a function that calls `form`, unless rows of y have several labels: it
-    then returns None, as no closed form is known.
+    """Return a function that calls `form`, but returns None if rows of y have several
+    labels, for which no closed form is known.
     """
     return lambda y, *others, **params: (
         form(y, *others, **params) if y.ndim == 1 else None

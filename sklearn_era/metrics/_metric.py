@@ -79,8 +79,8 @@ def metric_name(metric: Any) -> str:
 
 
 def find_direction(metric: Metric, greater_is_better: bool | None) -> bool | None:
-    """Return whether greater values are better: `greater_is_better` or, if it is None,
-    as the metric's name shows; None if the name does not show it.
+    """Return `greater_is_better` or, if it is None, whether the metric's name shows
+    that greater values are better; None if the name shows neither.
     """
     name = metric_name(metric)
     if greater_is_better is None and not name.startswith("neg_"):
@@ -91,10 +91,10 @@ def find_direction(metric: Metric, greater_is_better: bool | None) -> bool | Non
 def is_defined(
     metric: Any, params: Mapping[str, Any], y: Any, weights: Any, is_binary: bool
 ) -> bool:
-    """Return False, with a warning, for a metric of the positive class if no row is of
-    that class, and for Matthews' correlation and the hinge loss of rows of one class;
-    else True. Average precision and the hinge loss have a positive class if
-    `is_binary`.
+    """Return whether a metric is defined, and warn if it is not. A metric of the
+    positive class needs a row of this class; Matthews' correlation and the hinge loss
+    need rows of two classes. Unless `is_binary`, average precision and the hinge loss
+    need none.
     """
     metric, params = bound(metric, params)
     if metric is sk.hinge_loss and is_binary and np.unique(y).size == 1:
@@ -122,7 +122,7 @@ def is_defined(
 
 def positive_class(metric: Any, params: Mapping[str, Any], y: Any) -> dict[str, Any]:
     """Return ``{"pos_label": ...}`` with the larger of the two classes of all rows, for
-    metrics that else take the larger class of an era's rows, which may be of one class.
+    metrics that would take the larger class of an era, whose rows may be of one class.
     Return {} for other metrics, if `params` has a `pos_label`, or unless there are two
     classes and both are numbers.
     """
@@ -135,8 +135,8 @@ def positive_class(metric: Any, params: Mapping[str, Any], y: Any) -> dict[str, 
 
 
 def bound(metric: Any, params: Mapping[str, Any]) -> tuple[Any, Mapping[str, Any]]:
-    """Return (function, arguments): of a partial, its function and its arguments joined
-    with `params`; of any other metric, the metric and `params`.
+    """Return (function, arguments). For a partial these are its function, and its
+    arguments joined with `params`; for any other metric, the metric and `params`.
     """
     # Python joins a partial of a partial, but not if the inner one has a name.
     while isinstance(metric, partial) and not metric.args:

@@ -77,8 +77,8 @@ I2 68.5 %, Q 10.8 (p = 0.013)
             The probability that the interval contains the mean.
         test : {'knha', 'z'}, default='knha'
             'knha' uses Student's t and the spread of the scores (Hartung, Knapp 2001);
-            'z' uses `standard_error` and the normal distribution, too narrow for few
-            eras.
+            'z' uses `standard_error` and the normal distribution, and gives intervals
+            that are too narrow for few eras.
 
         Returns
         -------

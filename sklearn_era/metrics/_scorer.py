@@ -115,8 +115,8 @@ list/tuple of such str, default="predict"
 
 @dataclass(frozen=True)
 class _EraMetric:
-    """A metric with an additional parameter `eras`: it is the aggregate of the scores
-    of all eras.
+    """A metric with an additional parameter `eras`. Its value is the aggregate of the
+    scores of all eras.
     """
 
     metric: Metric

@@ -119,12 +119,12 @@ def kalman_filter(
 
 
 def least_spread(scores: Array) -> float:
-    """Return a standard deviation of scores so small that it may be rounding."""
+    """Return the largest standard deviation of scores that may come from rounding."""
     return max(1e-9 * abs(scores).max(), 1e-100)
 
 
 def least_errors(scores: Array, errors: Array) -> Array:
-    """Return errors that are at least a small part of the scores' deviation."""
+    """Return errors, raised to at least a small part of the scores' deviation."""
     scale = max(scores.std(ddof=1), least_spread(scores))
     return np.maximum(errors, _LEAST_ERROR * scale)
 

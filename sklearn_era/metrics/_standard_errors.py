@@ -41,8 +41,8 @@ class Rows(NamedTuple):
         return [metric(self.y, p, **params | self.params) for p in self.predictions]
 
     def order(self) -> NDArray[np.intp]:
-        """Return indices that sort rows by all their values, to draw the same rows in
-        whatever order they are passed.
+        """Return indices that sort rows by all their values. Draws from sorted rows do
+        not depend on the order in which rows are passed.
         """
         n = _num_samples(self.y)
         columns = [self.y, *self.predictions, *self.params.values()]
@@ -56,8 +56,8 @@ def sampling_error(
 ) -> Any:
     """Return the standard error of a score or, for two predictions, of the second score
     minus the first. Return NaN if there are too few rows, if a score is not finite, or,
-    for one prediction, if all rows score alike. If a metric returns anything but a
-    number, such as a dict, return that.
+    for one prediction, if all rows score alike. If the metric returns anything but a
+    number, such as a dict, return it unchanged.
     """
     if (weights := rows.params.get("sample_weight")) is not None:
         rows = rows.take(np.flatnonzero(weights))  # rows of weight 0 are none
@@ -98,8 +98,8 @@ def _resampled(
 def _unless_0(
     error: float, found: list[Any], metric: Metric, y: Any, params: Any
 ) -> float:
-    """Return the error; NaN if a single score, such as an area of 1, has the error 0:
-    rows that all score alike do not show how much other rows would differ.
+    """Return the error, or NaN if a single score, such as an area of 1, has the error
+    0: rows that all score alike do not show how much other rows would differ.
     """
     size = max(_size_of_terms(metric, y, params), abs(found[0]))
     return np.nan if len(found) == 1 and error <= 1e-12 * size else error
@@ -122,8 +122,8 @@ def errors_by_era(
     y_true: Any, predictions: list[Any], metric: Metric, params: Any, n_resamples: int,
     random_state: Any, **given: Any,
 ) -> EraScores:  # fmt: skip
-    """Return each era's `sampling_error`, for two predictions that of the difference.
-    `given` has further arguments of `era_scores`.
+    """Return the `sampling_error` of each era's score or, for two predictions, of the
+    difference of scores. `given` has further arguments of `era_scores`.
     """
     params = params | positive_class(metric, params, y_true)
     # Of means of losses, thousands of eras would spend their time in the metric.

@@ -67,8 +67,7 @@ class ModelMetadata:
     estimator : str
         The name of the estimator's class.
     feature_names : list of str or None
-        The features, in the order of the fit; None if the training data had no column
-        names.
+        The features, in the order of the fit; None if the fit got no column names.
     categorical_features : list of str or list of int
         The categorical features, by name, or by position if `feature_names` is None.
     target, era, groups : str or None
@@ -349,7 +348,7 @@ def _describe(estimator: Any, **given: Any) -> ModelMetadata:
 
 
 def _kind(criterion: str | None) -> str | None:
-    """Return a criterion's name without parameters, whose texts depend on settings."""
+    """Return a criterion's name without parameters, whose text depends on settings."""
     return criterion and re.split(r"[({]", criterion)[0]
 
 

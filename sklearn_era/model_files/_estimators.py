@@ -174,7 +174,7 @@ def inner_models(estimator: BaseEstimator) -> list[Any]:
 
 
 def first_booster(estimator: BaseEstimator) -> Any:
-    """Return the innermost model: the first that is not linear, or else the first."""
+    """Return the innermost model: of several, the first that is not linear, if any."""
     while inner := inner_models(estimator):
         estimator = next((x for x in inner if not hasattr(x, "_codings")), inner[0])
     return estimator

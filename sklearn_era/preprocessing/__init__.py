@@ -1,4 +1,4 @@
-"""Transformers of columns and targets by the statistics of each era."""
+"""Transform columns and targets by the statistics of each era."""
 
 from ._neutralizer import EraNeutralizer
 from ._ranks import EraRankTransformer

@@ -54,7 +54,7 @@ def of_fit(transformer: BaseEstimator, name: str) -> Any:
 
 
 def read_or_one(eras: Eras | None, X: Any, n_rows: int) -> EncodedEras:
-    """Return the rows' eras, encoded; one era of all rows if `eras` are None."""
+    """Encode the eras of rows; if `eras` are None, all rows are of one era."""
     if eras is None:  # the label is one that `read_eras` refuses
         return EncodedEras(np.array([None], object), np.zeros(n_rows, np.int32))
     return read_eras(eras, X)

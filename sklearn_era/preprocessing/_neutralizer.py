@@ -28,8 +28,9 @@ def regression(
     values: Array, block: NDArray[Any], weights: Array | None = None
 ) -> tuple[Array, Array]:
     """Regress values, of shape (n, m), on the columns of `block` and a constant. Return
-    the residuals (times the roots of any weights), 0 in columns where they may be
-    rounding errors, and the coefficients, of which the constant's are the last.
+    (residuals, coefficients). Residuals are multiplied by the roots of the weights, if
+    any, and are 0 in columns where they may be rounding errors. The last row of
+    coefficients is that of the constant.
     """
     design = np.column_stack([block, np.ones(len(block))])
     is_constant = np.ptp(values, axis=0) == 0

@@ -89,7 +89,7 @@ def _fewer(points: Points) -> Points:
 
 
 def _rank(X: Array, points: list[Points]) -> Array:
-    """Return the ranks of columns' values, by interpolation between points."""
+    """Return the ranks of columns' values, interpolated between columns' points."""
     pairs = zip(X.T, points, strict=True)
     ranks = np.transpose([np.interp(x, *own) for x, own in pairs])
     return np.where(np.isnan(X), np.nan, ranks)  # a single point ranks NaN, too

@@ -119,8 +119,7 @@ class EraTargetTransformer(EraStandardScaler):
     __doc__ = f"""Centre and scale targets within each era, and bring predictions back.
 
     It works like :class:`EraStandardScaler` with ``unseen="train"``, because the
-    targets of an era to be predicted are unknown. Such an era gets the statistics that
-    `level` names.
+    targets of an era to be predicted are unknown. `level` sets this era's statistics.
 
     Parameters
     ----------

@@ -53,8 +53,7 @@ class EraTargetEncoder(TransformerMixin, BaseEstimator):
 
     The estimate and the variances, by moments [1]_, use the eras e before the row's
     own, so that no row uses targets of its own era or of later eras. Rows of the first
-    era, and unknown categories, are 0; rows of eras that ``fit`` has not seen use all
-    its eras.
+    era, and unknown categories, are 0; rows of eras new to ``fit`` use all its eras.
 
     Where eras have no order, such as hospitals, whole eras are put into five folds, and
     the estimate uses the eras e in the four folds other than the row's own. **Leave
@@ -71,7 +70,7 @@ class EraTargetEncoder(TransformerMixin, BaseEstimator):
         If there are two classes, the second is encoded; if more, each class is. 'auto'
         takes names, booleans and two whole numbers for classes, and other numbers for
         amounts (:class:`~sklearn.preprocessing.TargetEncoder` takes counts for
-        classes). If classes are more than two numbers, pass 'multiclass'.
+        classes). If more than two numbers are classes, pass 'multiclass'.
     smooth : 'auto' or float, default='auto'
         'auto' is the estimate above. With a number k, the estimate has k in place of
         1 / t², and ``p_e = n_e``.
@@ -370,7 +369,7 @@ class EraTargetEncoder(TransformerMixin, BaseEstimator):
         return np.array([codes == code for code in shown], dtype=np.float64)
 
     def _chosen(self, found: list[Array]) -> Array:
-        """Return, side by side, the parts of `found` that the fit asked for."""
+        """Join the columns of `found` that the parameters of the fit ask for."""
         n = found[0].shape[1] - len(self._relative)
         effect, variation, count = found
         parts = [effect[:, :n]]
