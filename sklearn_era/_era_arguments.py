@@ -181,9 +181,9 @@ def _refuse_foreign(model: Any, known: Any, given: Any) -> None:
 
 def eras_by_name(fit: Callable[_P, _T]) -> Callable[_P, _T]:
     """Decorate a ``fit`` to check how eras are passed, and to store in the model the
-    names of the columns that hold eras. Raise TypeError for unknown arguments and, if
-    ``fit`` takes no weights, for a third positional argument. If ``fit`` takes weights,
-    warn if the third positional argument may hold labels of eras.
+    names of the columns that hold eras. The decorated ``fit`` raises TypeError for
+    unknown arguments and, if it takes no weights, for a third positional argument. If
+    it takes weights, it warns if the third positional argument may hold labels of eras.
     """
     unwrap(fit).__qualname__ = "fit"  # for Python's errors about arguments
     known = signature(fit).parameters

@@ -170,7 +170,7 @@ class EncodedEras:
 
     @cached_property
     def offsets(self) -> NDArray[np.intp]:
-        """Start of each era's rows in `order`; n_eras + 1 numbers."""
+        """Start of each era's rows in `order`, followed by the number of rows."""
         return np.concatenate([[0], np.cumsum(self.counts)])
 
     @cached_property

@@ -109,9 +109,9 @@ def _distribution(
     gradients: Array, curvatures: Array, root: Array, prior: Array, pull: Array
 ) -> tuple[Array, Array]:
     """Return the step of the mean, and the Cholesky factor of the covariance, at which
-    EM stands still if each era has a quadratic log-likelihood with these derivatives at
-    the mean. Start at the factor `root`. `prior` and `pull` are the precision of the
-    mean's prior, and its gradient.
+    EM stands still if each era's log-likelihood is quadratic, with the given
+    `gradients` and `curvatures` at the mean. Start at the factor `root`. `prior` and
+    `pull` are the precision of the mean's prior, and its gradient.
     """
     n_eras, lower = len(gradients), np.tril_indices(2)
     # As in restricted likelihood, where eras are equally large.

@@ -10,7 +10,7 @@ from ..model_selection._search_scores import asks_for_eras, of_classes
 
 
 def scorer_of_an_era(estimator: Any, scoring: Any) -> tuple[Any, str]:
-    """Return a scorer to call with the rows of one era, and the name of its score."""
+    """Return a scorer to call with the rows of one era, and the name of the score."""
     if isinstance(scoring, EraScorer):
         metric = scoring._score_func
         name = metric_name(metric.metric).replace("_", " ")

@@ -36,7 +36,7 @@ Compute = Callable[[int, Array], Gradients]
 
 
 class ReplayData(NamedTuple):
-    """The rows to compute a model's gradients for, checked and encoded as in `fit`."""
+    """Rows to compute a model's gradients for, checked and encoded as in its `fit`."""
 
     X: Array  # categories encoded, categorical features first
     y: Array  # classes as 0..n_classes-1

@@ -116,8 +116,8 @@ def shap_values(model: BaseEstimator, X: Any, *, background: Any = None) -> Shap
             EraForestRegressor, EraForestClassifier, AutoEraRegressor or \
             AutoEraClassifier
         A fitted model. A booster may be scikit-learn's. Members of an AutoEra average
-        may be linear if `background` is given: for a linear member, the value of a
-        column is its coefficient times its difference from its mean in `background`.
+        may be linear if `background` is given: the value of a column is then the
+        coefficient times the difference between the row and the mean of `background`.
     X : array-like of shape (n_samples, n_features)
         The rows to explain.
     background : array-like of shape (n_background, n_features), default=None

@@ -49,7 +49,7 @@ class Rows(NamedTuple):
 
 
 class Design(NamedTuple):
-    """Rows, shifts and blocks that the tests of all features share."""
+    """The rows, shifts and blocks of eras that the tests of all features share."""
 
     is_used: NDArray[np.bool_]  # rows of eras that have enough of them
     is_second: NDArray[np.bool_]  # rows of the second half
@@ -244,9 +244,9 @@ def turning_of(
 
 
 def _merge(sums: Array, starts: Codes) -> tuple[Array, Array]:
-    """Return the effects of blocks of eras and their errors by White (1980). `sums` are
-    those of `_measure`, of shape (..., 3, 2, n_eras); `starts` has the first era of
-    each block.
+    """Return the effects of blocks of eras, and the errors of these effects by White
+    (1980). `sums` are those of `_measure`, of shape (..., 3, 2, n_eras); `starts` has
+    the first era of each block.
     """
     of_blocks = np.add.reduceat(sums, starts, axis=-1)
     products, squares, noise = np.moveaxis(of_blocks, -3, 0)
@@ -256,8 +256,8 @@ def _merge(sums: Array, starts: Codes) -> tuple[Array, Array]:
 
 
 def _inflation(of_shifts: Array, starts: Codes, n_rows: float) -> float:
-    """Return the factor, 1 or more, by which the variance of effects exceeds its value
-    for independent rows, estimated from the effects of shifted values.
+    """Return the factor, 1 or more, by which the variance of effects is larger than for
+    independent rows, estimated from the effects of shifted values.
     """
     effects, errors = _merge(of_shifts, starts)
     z = effects[errors > 0] / errors[errors > 0]
@@ -285,8 +285,8 @@ def _directions(
 def _measure(
     rows: Rows, scores: tuple[Array, Array], n_eras: int, is_second: NDArray[np.bool_]
 ) -> tuple[Array, Array]:
-    """Return the sums of `_slopes` by era, for each half of the rows, and the residuals
-    that are left after the slopes.
+    """Return (sums, left): the sums of `_slopes` by era, for each half of the rows, and
+    the residuals that remain after the slopes.
     """
     left, sums = np.empty_like(rows.residuals), []
     for of_half, half in zip(scores, (~is_second, is_second), strict=True):
@@ -302,9 +302,10 @@ def _centered(values: Array, rows: Rows, n_eras: int) -> Array:
 
 
 def _direction(rows: Rows, n_eras: int, n_bins: int) -> tuple[Array, Array]:
-    """Return the bins' scores, and the shape that eras share: the mean residuals by
-    bin, fitted to all eras. Scaled to equal noise, this shape and each era's residuals
-    by bin are the rows of a matrix; its leading right singular vector gives the scores.
+    """Return (scores, shape): the scores of bins, and the shape that eras share, which
+    is the mean residuals by bin, fitted to all eras. Scaled to equal noise, this shape
+    and each era's residuals by bin are the rows of a matrix; its leading right singular
+    vector gives the scores.
     """
     cells = rows.codes * n_bins + rows.bins
     n = np.bincount(cells, rows.weights, n_eras * n_bins).reshape(n_eras, n_bins, 1)
@@ -327,9 +328,9 @@ def _direction(rows: Rows, n_eras: int, n_bins: int) -> tuple[Array, Array]:
 
 
 def _slopes(scores: Array, rows: Rows, n_eras: int) -> tuple[Array, Array]:
-    """Return sums by era, whose ratios are slopes and variances: the sums of residuals
-    times scores, of squared scores, and of noise. Also return the residuals that are
-    left after the slopes.
+    """Return (sums, left). For each era, there are sums of residuals times scores, of
+    squared scores and of noise; their ratios are slopes and variances. The residuals
+    `left` are those that remain after the slopes.
     """
 
     def of_eras(values: Array) -> Array:

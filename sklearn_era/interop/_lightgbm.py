@@ -248,7 +248,7 @@ def _tree_texts(
     model: BaseHistGradientBoosting, names: list[str], categories: list[_Categories],
     node_statistics: bool,
 ) -> Iterator[str]:  # fmt: skip
-    """Yield the text of each tree, in ASCII; the first trees are the baseline's."""
+    """Yield the text of each tree, in ASCII; the first trees predict the baseline."""
     baseline = (
         ["num_leaves=1", "num_cat=0", f"leaf_value={value!r}", "shrinkage=1"]
         for value in model._baseline_prediction.ravel().tolist()

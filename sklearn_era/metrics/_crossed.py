@@ -90,11 +90,11 @@ class CrossedEras:
     Variances are unknown, and results are averages over a grid of variances. The grid
     is in log(1 + r), with r a variance divided by the variance of residuals and
     sampling errors together. Without sampling errors, all variances are multiples of
-    the residual variance, which is integrated out by itself. The prior of rows is
-    uniform in log(1 + r), as is Jeffreys' prior if groups are in equally many eras;
-    columns have Jeffreys' prior, which depends on how columns are related. A relation
-    of columns is a pair: the correlation of neighbours, and the variance of a slope
-    (see `correlations`).
+    the residual variance, which is integrated out by itself. The variance of rows has a
+    prior that is uniform in log(1 + r), as Jeffreys' prior is if groups are in equally
+    many eras. The variance of columns has Jeffreys' prior, which depends on the
+    relation of columns. This is a pair: the correlation of neighbours, and the variance
+    of a slope (see `correlations`).
     """
 
     def __init__(self, table: Array, errors: Array, are_related: bool) -> None:
@@ -189,9 +189,9 @@ class CrossedEras:
         return Equations(information.clip(0), basis, products, gram, determinant)
 
     def _likelihoods(self, equations: Equations, columns: Array) -> Array:
-        """Return two rows with a number for each candidate in `columns`, which has
-        variances between columns: the log of the restricted likelihood (Patterson,
-        Thompson 1971), and the weighted sum of squared residuals.
+        """Return two rows, with a number for each variance of columns in `columns`: the
+        log of the restricted likelihood (Patterson, Thompson 1971), and the weighted
+        sum of squared residuals.
         """
         _, grams, determinants = equations.at(columns)
         precision, n = grams[:, 0, 0], self._n - 1
@@ -204,9 +204,9 @@ class CrossedEras:
     def _variances_at(
         self, relation: int, points: Array, prior_weight: float = 1.0
     ) -> list[Variances]:
-        """Return the `Variances` at each of `points`, which give the variances of rows
-        and of residuals, with a grid of variances of columns. `prior_weight` is the
-        prior probability of the relation.
+        """Return a list of `Variances`, one for each of `points`. A point gives the
+        variances of rows and of residuals; a grid of variances of columns is added.
+        `prior_weight` is the prior probability of the relation.
         """
         levels = [self._levels(point) for point in points]
         equations = [self._equations(relation, *level[:2]) for level in levels]
@@ -285,8 +285,8 @@ class CrossedEras:
 
     def predict(self, place: float, error: float, group: int | None = None) -> Mixture:
         """Return the distribution of a group's measured score in the era at `place`, by
-        best linear unbiased prediction (Henderson 1975). It includes the sampling
-        `error` of the measurement. If `group` is None, the group is a new one.
+        best linear unbiased prediction (Henderson 1975). The distribution includes the
+        sampling `error` of the measurement. If `group` is None, the group is a new one.
         """
         row, is_new = group, np.array([group is None, 1.0, 1.0])
         if self._is_turned:  # a later era is a new row

@@ -183,8 +183,8 @@ def _form_in(table: Any, metric: Metric, params: Any) -> tuple[Any, Any]:
 
 
 def row_losses(metric: Metric, y: Any, p: Any, weights: Any, params: Any) -> Any:
-    """Return the loss of each row if the metric is known to be the mean of such losses
-    of numbers; else return None.
+    """If the metric is known to be the mean of losses of rows, for numbers, return
+    these losses; else return None.
     """
     form, of_form = _form_in(_LOSSES, metric, params)
     if form is None:

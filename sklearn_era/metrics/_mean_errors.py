@@ -8,8 +8,8 @@ from numpy.typing import NDArray
 
 
 def mean_and_error(differences: NDArray[np.float64]) -> tuple[Any, Any]:
-    """Return means over the last axis, leaving out NaN, and their standard errors for
-    independent eras; the errors are NaN for fewer than two eras.
+    """Return (means, errors): the means over the last axis, without NaN, and their
+    standard errors for independent eras, which are NaN for fewer than two eras.
     """
     n_known = np.isfinite(differences).sum(axis=-1)
     with warnings.catch_warnings():

@@ -100,9 +100,9 @@ class Filtered(NamedTuple):
 def kalman_filter(
     vectors: Array, errors: Array, decay: Array, squares: Array
 ) -> Filtered:
-    """Run a Kalman filter (Kalman 1960), which avoids the matrix V = S + T² K. The
-    effect of an era is its factor in `decay` times the effect of the era before, plus
-    noise, such that all effects have the variance T², for each T² in `squares`.
+    """Run a Kalman filter (Kalman 1960) over `vectors`, which needs no matrix V = S +
+    T² K. The effect of an era is its factor in `decay` times the effect of the era
+    before, plus noise that gives all effects the variance T², for each T² in `squares`.
     """
     n, n_spreads = len(vectors), squares.size
     products, last = np.zeros((n, n, n_spreads)), np.zeros((n, n_spreads))
@@ -168,8 +168,9 @@ class RelatedEras:
         self.log_evidence = logsumexp(total / 2) + np.log(np.log(grid[1] / grid[0]))
 
     def _solve(self, squares: Array) -> tuple[Array, Array, Array, Array, Any]:
-        """Return for each T² in `squares` the mean's precision, the mean, Cochran's Q,
-        log |V|, and a pair: results of `kalman_filter`, and the slope's variance.
+        """Return, for each T² in `squares`, the mean's precision, the mean, Cochran's Q
+        and log |V|. Last comes a pair: the results of `kalman_filter`, and the slope's
+        variance.
         """
         found = kalman_filter(self._vectors, self._errors, self._decay, squares)
         of_slope = self.slope * squares
@@ -182,7 +183,7 @@ class RelatedEras:
         return precision, mean, q, determinant, (found, left)
 
     def mean(self) -> tuple[Array, Array]:
-        """Return the mean over all possible eras and its variance, for each spread."""
+        """Return the mean over all possible eras, and its variance, for each spread."""
         precision, mean, *_ = self._solved
         return self._mean + mean, self.factors / precision
 

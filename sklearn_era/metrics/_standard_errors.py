@@ -106,9 +106,9 @@ def _unless_0(
 
 
 def _size_of_terms(metric: Metric, y: Any, params: Any) -> float:
-    """Return the size of the terms whose difference is the score, such as 1 and a / b:
-    a score near 0 has errors by the rounding of these terms. Return 0 for losses that
-    are differences of y and the prediction.
+    """Return the size of the terms whose difference is the score, such as 1 and a / b
+    in 1 - a / b; rounding errors are relative to it, even if the score is near 0.
+    Return 0 for losses that are differences of y and the prediction.
     """
     name, given = metric_name(metric), bound(metric, params)[1]
     if name.endswith("_score"):

@@ -233,7 +233,7 @@ def _need(holds: object, what: str) -> None:
 
 
 def _categories(preprocessor: Any) -> list[Any] | None:
-    """Return the categories of each column, paired with bins if some share a bin."""
+    """Return each column's categories, paired with their bins if some share a bin."""
     if preprocessor is None:
         return None
     encoder: Any = getattr(preprocessor, "named_transformers_", {}).get("encoder")

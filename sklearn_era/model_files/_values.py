@@ -122,7 +122,7 @@ class ValueReader:
         self._read: set[int] = set()
 
     def decode(self, node: object) -> Any:
-        """Return the value that `encode` turned into this JSON."""
+        """Return the value that `ValueWriter.encode` turned into the JSON `node`."""
         if isinstance(node, list):
             return [self.decode(item) for item in node]
         if not isinstance(node, dict):

@@ -61,7 +61,7 @@ def read_or_one(eras: Eras | None, X: Any, n_rows: int) -> EncodedEras:
 
 
 class EraTransformer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
-    """Transforms rows by statistics of their era, mixed with training statistics."""
+    """Base of transformers by statistics of an era, mixed with training statistics."""
 
     smooth: float
     unseen: str

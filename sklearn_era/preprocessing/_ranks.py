@@ -67,8 +67,8 @@ class EraRankTransformer(EraTransformer):
 
 def _points(x: Array, weights: Array) -> Points:
     """Return the distinct values of x and their ranks between 0 and 1. A value's rank
-    is the share of weight below it plus half the share at it; (rank - 1/2) / n for n
-    rows of equal weight. If all of x is missing, return one value, with the rank NaN.
+    is the share of weight below it plus half the share at it, which is (rank - 1/2) / n
+    for n rows of equal weight. If all of x is missing, return one value, with rank NaN.
     """
     is_known = ~np.isnan(x)
     if not is_known.any():

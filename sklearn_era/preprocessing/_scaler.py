@@ -62,8 +62,9 @@ class EraStandardScaler(EraTransformer):
 
     def _measure(self, X: Array, weights: Array) -> tuple[Array, Array]:
         """Return the weight of each column's values, and an array with the median and
-        the squared interquartile range of each. Quantiles are linear between rows, like
-        NumPy's. If the least weight is below 1, a row of this weight counts as one row.
+        the squared interquartile range of each column. Quantiles are linear between
+        rows, like NumPy's. If the least weight is below 1, a row of this weight counts
+        as one row.
         """
         order = np.argsort(X, axis=0)  # missing values are last
         X = np.take_along_axis(X, order, axis=0)
