@@ -269,8 +269,8 @@ def mutual_information_ratios(
         The invariant columns: column names, indices or a mask.
     max_bins : int, default=16
         Number of bins of a numeric column, in [2, 255], or of its distinct values if
-        there are fewer. Missing values have a bin besides, and so has a value of more
-        rows than a bin has on average.
+        there are fewer. Missing values have a bin of their own, and so has a value of
+        more rows than a bin has on average.
 
     Returns
     -------

@@ -264,7 +264,7 @@ class EraConformalRegressor(RegressorMixin, _Conformal):
         level : float, default=0.9
             Probability, in (0, 1), to cover the target of a row of a new era.
         share_of_eras : float, default=None
-            If given, the share of new eras with `level` or more of their rows covered.
+            If given, `level` or more of the rows are covered in this share of new eras.
         eras : array-like of shape (n_samples,) or str, default=None
             Eras of the rows, as in `predict`, for models that predict by eras.
 

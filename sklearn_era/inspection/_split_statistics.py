@@ -44,12 +44,12 @@ def split_statistics(
 ) -> Any:  # fmt: skip
     """Tabulate the splits of a fitted model with their gain in every era.
 
-    The rows of `X` go down the fitted trees, in a forest all rows down each tree. In a
-    booster, gradients and hessians of an iteration are taken at the sum of all earlier
-    trees; in a forest, at the mean target of the rows that the tree drew. Sums on both
-    sides of a split give the split's gain and direction, over all rows and in each era.
-    On the rows of the fit, these are the numbers that the fit used; on other rows, they
-    show whether the split holds there.
+    The rows of `X` go down the fitted trees; in a forest, all rows go down each tree.
+    In a booster, gradients and hessians of an iteration are taken at the sum of all
+    earlier trees; in a forest, at the mean target of the rows that the tree drew. Sums
+    on both sides of a split give the split's gain and direction, over all rows and in
+    each era. On the rows of the fit, these are the numbers that the fit used; on other
+    rows, they show whether the split holds there.
 
     Parameters
     ----------
@@ -98,7 +98,7 @@ def split_statistics(
             l2)``, and within each era; 0 where a side is empty, or the era not covered.
         era_directions : int8, of shape (n_splits, n_eras)
             1 where the left side predicts more in the era, -1 where the right side
-            does, 0 where neither does, or the gain is 0 as rows or weight are lacking.
+            does, and 0 where neither does, or where a side lacks rows or weight.
         era_counts : int64, of shape (n_splits, n_eras)
             Rows of each era in the node.
         direction_agreement : float64

@@ -106,12 +106,12 @@ default='from_dtype'
         mean, match : float, and of shape (n_features,)
             The match of the data set, in (0, 1], and of each feature.
         by_era : ndarray or DataFrame of shape (n_eras, n_features)
-            c_fe / B_f.
+            The share c_fe / B_f of bins that each era covers.
         psi, ks : ndarray or DataFrame of shape (n_eras, n_features)
             The population stability index, and the distance of Kolmogorov and Smirnov.
             The distance is NaN for categories; both are NaN without rows to compare.
         n_bins : of shape (n_features,)
-            B_f.
+            The number B_f of bins with rows.
         era_labels, feature_names : of shape (n_eras,), (n_features,)
             The sorted labels; and the names of columns, else ``x0``, ``x1``, ...
         holdout, holdout_unseen : of shape (n_features,)

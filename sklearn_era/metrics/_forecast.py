@@ -107,8 +107,8 @@ class EraScoreForecast(BaseEstimator):
         The meta-analysis of independent eras: the mean with its interval, tau, I2, Q;
         `optimism_` is subtracted. None for two columns.
     scores_, standard_errors_, eras_ : ndarray of shape (n_eras,)
-        Scores from which `optimism_` is not subtracted, errors or 0, and labels, sorted
-        by label; for two columns in the order of `fit`, with pairs (time, group).
+        The scores, without `optimism_` subtracted; errors, or 0; and labels. They are
+        sorted by label or, for two columns with labels (time, group), as in `fit`.
 
     Examples
     --------

@@ -66,8 +66,8 @@ def make_era_scorer(
     metric : callable
         ``metric(y_true, y_pred, **kwargs) -> float``, as in :func:`era_scores`.
     eras : str, default=None
-        The column of eras in the data frame X. It is read if no eras are passed, and
-        then dropped unless it is a feature of the estimator.
+        The column of eras in the data frame X. The column is read if no eras are
+        passed, and then dropped unless it is a feature of the estimator.
     aggregation, greater_is_better :
         As in :meth:`EraScores.aggregate` and :func:`era_scores`.
     response_method : {"predict", "predict_proba", "decision_function"} or \
