@@ -121,7 +121,9 @@ class BinningMixin(gradient_boosting.BaseHistGradientBoosting):
         return (columns, None) if reset else columns
 
     def _group_categories(self, X: Any, is_training_data: bool) -> None:
-        """Replace codes by bins in columns of X with more categories than bins."""
+        """In columns of X with more categories than bins, replace codes by bins. If X
+        is training data, choose the bins first.
+        """
         if self.is_categorical_ is None or self._fit_state.target is None:
             return
         encoder = encoder_of(self)

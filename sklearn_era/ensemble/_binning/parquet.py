@@ -82,7 +82,9 @@ def read_target(
 def read_kept_eras(
     columns: ParquetColumns, era: str, keep_eras: Eras | None
 ) -> tuple[EncodedEras, Rows]:
-    """Return the eras of the rows to keep, and the indices of these rows."""
+    """Return the eras of the rows to keep, and the indices of these rows. Raise
+    ValueError for rows without a label, and for unknown labels in `keep_eras`.
+    """
     distinct, index = columns.read_distinct(era)
     if keep_eras is None:
         is_missing = (index < 0) | np.isin(index, missing_rows(distinct))
@@ -202,7 +204,7 @@ def _read_bins(
     columns: ParquetColumns, group: list[str], thresholds: list[Floats | None],
     place: Rows, mapper: _BinMapper, binned: Bytes,
 ) -> None:  # fmt: skip
-    """Write the bins of each row into row `place` of `binned`, unless `place` is -1."""
+    """Write the bins of row i into row ``place[i]`` of `binned`, unless this is -1."""
     dtypes = [columns.sample_dtype(name) for name in group]
     tables = _make_small_tables(dtypes, thresholds)
     for first, batch in columns.iter_batches(group, place >= 0):

@@ -1,4 +1,4 @@
-"""Find the thresholds of bins, scikit-learn's but faster, and bins of comparisons."""
+"""Find scikit-learn's thresholds of bins, but faster; also bin values by quantiles."""
 
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -106,8 +106,8 @@ def find_thresholds(
 
 @lru_cache(maxsize=16)
 def _places_of_quantiles(n_values: int, max_bins: int) -> tuple[Rows, Rows]:
-    """Return, for each quantile, the positions of the two sorted values that it is the
-    mean of.
+    """Return two arrays of positions among sorted values. A quantile is the mean of two
+    values, one at its position in the first array, and one in the second.
     """
     percents = np.linspace(0, 100, num=max_bins + 1)[1:-1]
     numbers = np.arange(n_values, dtype=np.float64)
@@ -116,9 +116,10 @@ def _places_of_quantiles(n_values: int, max_bins: int) -> tuple[Rows, Rows]:
 
 
 def bin_edges(known: Floats, n_bins: int, method: Any) -> Floats:
-    """Return the largest value of each bin but the last: quantiles, or all values if
-    there are at most `n_bins`. A value of more rows than a bin has on average is alone
-    in its bin, or its bin would take in rarer values below it, but none above.
+    """Return the largest value of each bin except the last: quantiles or, if there are
+    at most `n_bins` values, all of them. A value that more rows have than the average
+    bin is alone in its bin; else its bin would have rarer values below it, but none
+    above.
     """
     values, counts = np.unique(known, return_counts=True)
     edges = values[:-1]
@@ -129,7 +130,7 @@ def bin_edges(known: Floats, n_bins: int, method: Any) -> Floats:
 
 
 def bin_numbers(values: Floats, n_bins: int, method: Any) -> Rows:
-    """Return the bin of each value by `bin_edges`; missing values have the last one."""
+    """Return the bin of each value, by `bin_edges`; missing values get one more bin."""
     is_missing = np.isnan(values)
     known = np.clip(values[~is_missing], -INFINITE, INFINITE)
     edges = bin_edges(known, n_bins, method)

@@ -27,8 +27,8 @@ def describe_draws(
     forest: BaseEstimator, X_binned: NDArray[Any], y: Array,
     era_columns: list[EncodedEras],
 ) -> str:  # fmt: skip
-    """Return a digest of the rows, in their order, and of everything except the seed
-    that determines which rows trees draw.
+    """Return a digest of the rows, in their order, and of all else that determines
+    which rows trees draw, except the seed.
     """
     parameters = (forest.bootstrap, forest.max_samples, forest.random_segments)
     digest = hashlib.sha256(repr((X_binned.shape, parameters)).encode())

@@ -234,9 +234,7 @@ class ForestFitMixin(IterationMixin, OutOfBagMixin):
         ]
 
     def _fitted_so_far(self) -> dict[str, Any] | None:
-        """Return the attributes that the forest has if the fit stops here; return None
-        if there is no tree so far.
-        """
+        """Return the attributes if the fit stops here; None if there is no tree yet."""
         trees = self._trees_so_far()
         return copy_attributes(self) | {"_predictors": trees} if trees else None
 

@@ -275,9 +275,8 @@ cdef inline void add_large_tree(
     const tree_struct * tree, const double * tile, int n_rows, double * sums,
     Py_ssize_t stride, bint is_plain,
 ) noexcept nogil:
-    """Add a large tree's values; some rows descend side by side.
-
-    `is_plain` is a constant: True if no value is missing and there are no categories.
+    """Add a large tree's values; some rows descend side by side. `is_plain` is a
+    constant: True if no value is missing and there are no categories.
     """
     cdef:
         const double * values

@@ -25,8 +25,8 @@ cdef class GrownTree:
 
     @property
     def finalized_leaves(self):
-        """Return the leaves from left to right. So sums over leaves have the same bits,
-        whatever the order in which threads made the leaves.
+        """Return the leaves from left to right. Then sums over leaves have the same
+        bits, whatever the order in which threads made the leaves.
         """
         cdef int number
         leaves, waiting = [], [0]

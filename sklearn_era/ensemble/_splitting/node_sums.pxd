@@ -36,9 +36,9 @@ cdef inline NodeHistograms lend(
     SplitterState self, HistogramStore store, const grown_node * node,
     NodeHistograms parent, bint by_era=False
 ):
-    """Return memory for a node's sums by bin, or None if memory runs out. If there
-    are enough rows, add room for sums by era: if `parent` has such sums or, without a
-    parent, if `by_era`.
+    """Return memory for a node's sums by bin, or None if memory runs out. Add room for
+    sums by era if there are enough rows, and if `parent` has sums by era or, without a
+    parent, `by_era` is True.
     """
     cdef:
         NodeHistograms histograms

@@ -77,7 +77,7 @@ cdef inline feature_split rank_splits(
     double unit_of_penalties=0.0,
     bint of_first=False,             # only the columns compared first
 ) noexcept nogil:
-    """Return the best listed split, once all threads have compared their splits."""
+    """Wait for all threads to compare their splits; return the best listed split."""
     cdef:
         feature_bins * feature
         feature_split best

@@ -51,7 +51,7 @@ cdef inline unsigned int * keys_of(
 
 cdef inline void gather_rows(small_rows * rows, const tree_data * tree) noexcept nogil:
     """Copy the gradients and hessians of the rows in `samples`; sort the rows by each
-    feature. A feature's key of a row is the row's code and number.
+    feature. The key of a row, for a feature, is the row's code and number.
     """
     cdef:
         unsigned int sample
