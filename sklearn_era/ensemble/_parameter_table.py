@@ -47,8 +47,8 @@ PARAMETERS = {
         1, [Interval(Integral, 1, None, closed="left"),
             Interval(RealNotInt, 0, 0.5, closed="right")], "int or float", """
         Minimum number of rows on each side of a split for an era to be covered,
-        whatever their weights; or, in (0, 0.5], the share of the era's training rows (a
-        tree's own, in a forest), rounded up. 'gain' ignores it.
+        whatever their weights; or, in (0, 0.5], the share of the era's training rows
+        (in a forest, of its rows in the tree), rounded up. 'gain' ignores it.
         """),
     "min_era_coverage": Parameter(
         0.1, [Interval(Real, 0, 1, closed="right")], "float", """

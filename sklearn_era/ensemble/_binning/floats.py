@@ -24,7 +24,7 @@ _BATCH_ROWS = 4096
 
 
 class FloatColumns:
-    """Hold the columns of X, without categories; convert them to float64 when read."""
+    """Columns of an X without categories, converted to float64 as they are read."""
 
     def __init__(self, X: Any):
         self._take: Callable[[int], Any] = lambda _: None  # of a data frame
@@ -78,7 +78,9 @@ class FloatColumns:
 def fit_float_mapper(
     mapper: _BinMapper, X: Floats, sample_weight: Floats | None, columns: Sequence[Any]
 ) -> None:
-    """Fit a bin mapper as its ``fit`` does; warn of any `columns` without a value."""
+    """Fit a bin mapper to X, as its ``fit`` does. Warn of columns of X without a value,
+    by their names in `columns`.
+    """
     drawn, sample_weight = draw_rows(mapper, X.shape[0], sample_weight)
     n_features = X.shape[1]
     known = mapper.known_categories or [None] * n_features

@@ -58,7 +58,7 @@ class UnbinnedRows:
         return self.shape[0]
 
     def __getitem__(self, key: object) -> Self:
-        """Return the rows at indices, for ``X[indices]`` or ``X[indices, ...]``."""
+        """Select rows by their indices, for ``X[indices]`` and ``X[indices, ...]``."""
         taken = np.asarray(key[0] if isinstance(key, tuple) else key)
         rows = np.arange(self._n_rows) if self.rows is None else self.rows
         some = copy.copy(self)

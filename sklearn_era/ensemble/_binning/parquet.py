@@ -110,7 +110,9 @@ def read_kept_eras(
 def _choose_eras(
     distinct: NDArray[Any], era: str, keep_eras: Eras
 ) -> tuple[Rows, NDArray[Any]]:
-    """Return the indices in `distinct` of the labels to keep, and the new labels."""
+    """Return two arrays: the indices in `distinct` of the labels to keep, and the new
+    labels of these eras. Raise ValueError for labels that are missing or unknown.
+    """
     given = list(keep_eras)
     if isinstance(keep_eras, str):
         raise ValueError(

@@ -107,12 +107,12 @@ def _by_factors(
 
 
 def unknown_series(intercepts: Array) -> Array:
-    """Return the series (see `values_of_eras`) of eras without weight."""
+    """Return a series for eras without weight: `intercepts`, with variances of NaN."""
     return np.stack([intercepts, np.full(intercepts.shape, np.nan)])
 
 
 def eras_with_weight(series: Array) -> NDArray[np.bool_]:
-    """Return a mask of the eras with weight; `values_of_eras` returns `series`."""
+    """Return a mask of the eras that have weight, by the variances in `series`."""
     return ~np.isnan(series[1]).all(axis=1)
 
 

@@ -164,7 +164,9 @@ def _climb(height: Callable[[Place], float], place: Place) -> Place:
 
 
 class Evidence(NamedTuple):
-    """Products of the values and positions of eras, after constants are removed."""
+    """Products of the values and positions of eras with the inverse of the covariance
+    matrix, after the constants of groups of eras are removed.
+    """
 
     products: Array  # (2, 2), of both by the inverse of the covariance
     effects: Array  # (n_constants, 2)

@@ -87,7 +87,7 @@ cdef inline int n_fields_of(statistic what) noexcept nogil:
 cdef inline statistic statistic_of(
     const criterion_struct * criterion, int name
 ) noexcept nogil:
-    """Return the statistic that the key of the criterion `name` is computed from."""
+    """Return the statistic from which the criterion `name` computes its key."""
     cdef boltzmann_kind kind = kind_of_alpha(criterion.boltzmann_alpha)
     if name == ERA:
         if kind == boltzmann_kind.MEAN:
@@ -287,7 +287,7 @@ cdef inline void add_statistic(
     const criterion_struct * criterion, const lane_eras * lanes, int field,
     double * sums,
 ) noexcept nogil:
-    """Add the eras of `lanes` to a statistic's sums, which are kept in registers."""
+    """Add the eras of `lanes` to a statistic's sums, with the sums in registers."""
     cdef:
         double[LANES] covered_here
         double[MAX_FIELDS * LANES] kept_here

@@ -252,7 +252,7 @@ cdef inline void add_to_moments(
     bint has_extremes,        # a constant
     double value, double count, double * sums, Py_ssize_t stride,
 ) noexcept nogil:
-    """Add `value` to moments, `count` times (perhaps 0). Branch-free."""
+    """Add `value` to moments `count` times (perhaps 0), without a branch."""
     cdef:
         double origin = sums[ORIGIN * stride]
         double is_first = 1.0 if sums[0] == 0.0 else 0.0

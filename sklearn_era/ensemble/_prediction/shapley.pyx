@@ -40,7 +40,7 @@ cdef enum:
 
 
 cdef class Work:
-    """The arrays that all functions of a call work on."""
+    """The arrays of one call of `add_shapley_values`, which all its functions share."""
     cdef:
         PackedTrees trees
         const double[:, ::1] X, background

@@ -166,7 +166,7 @@ cdef int add_in_threads(
     PackedTrees trees, const matrix * X, double[:, :] raw_predictions,
     Py_ssize_t n_threads,
 ) except -1:
-    """Add all packed trees' predictions for all rows."""
+    """Add the predictions of all packed trees to `raw_predictions`, by threads."""
     cdef:
         Py_ssize_t n_tiles = (X.n_rows + TILE_ROWS - 1) // TILE_ROWS
         Py_ssize_t n_abreast = 1 if trees.n_small == trees.n_trees else TILES_PER_PASS

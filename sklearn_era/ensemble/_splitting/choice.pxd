@@ -35,7 +35,7 @@ cdef inline int choose_split(
     CandidateSplits splits, const criterion_struct * criterion, search_step step,
     int n_threads, node_choice * choice  # IN and OUT; see `search_node`
 ) except -1:
-    """Choose a node's split by all threads; raise an error of a criterion in Python."""
+    """Choose a node's split, by all threads; raise the error of a Python criterion."""
     splits.n_taken[THREADS] += n_threads > 1
     if n_threads == 1:
         with nogil:

@@ -1,4 +1,4 @@
-"""The nodes and leaves of a tree that is being grown."""
+"""Keep the nodes and leaves of a tree that is being grown."""
 
 from cython.parallel import prange
 

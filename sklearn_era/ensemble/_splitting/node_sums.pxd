@@ -21,7 +21,7 @@ cdef enum:
 
 
 cdef inline int give_back(HistogramStore store, int * slot) except -1:
-    """Return the memory of number `slot` to its store, and set `slot` to -1 (none)."""
+    """Give the memory of number `slot` back to its store; set `slot` to -1 (none)."""
     if slot[0] >= 0:
         store.free.append(store.slots[slot[0]])
         slot[0] = -1
@@ -130,7 +130,7 @@ cdef inline bint keeps_eras(SplitterState self) noexcept:
 
 
 cdef inline NodeHistograms histograms_of(SplitterState self, grown_node * node):
-    """Return a node's sums by bin over all eras: stored ones, or sums of its rows."""
+    """Return a node's sums by bin over all eras; sum up its rows if none are stored."""
     cdef NodeHistograms histograms
     if node.slot < 0:
         # Without sums by era, which would list its eras anew.

@@ -143,7 +143,7 @@ cdef class EraRows:
             self.words = np.empty(other.words.shape[0], dtype=np.int64)
 
     cdef const summed_values * values_to_compare(self) noexcept nogil:
-        """Return the values that compare eras: `of_gradients` or `of_others`."""
+        """Return the values by which to compare eras: `of_gradients` or `of_others`."""
         return &self.of_others if self.compares_others else &self.of_gradients
 
     cdef void start_node(

@@ -112,7 +112,7 @@ cdef class EraSplitter(SplitterState):
         self.n_the_gains += node.choice.is_the_gains
 
     cdef int release(self, grown_node * node) except -1:
-        """Return the memory of a node's sums to the stores that lent it."""
+        """Give the memory of a node's sums back to the stores that lent it."""
         give_back(self.store, &node.slot)
         give_back(self.of_all, &node.slot_of_all)
         return 0

@@ -239,7 +239,7 @@ cdef inline void group_codes(
     const X_BINNED_DTYPE_C * places,  # (n_splits,), of some splits, ascending
     int n_splits, X_BINNED_DTYPE_C * groups,  # OUT, by code: see `lane_column`
 ) noexcept nogil:
-    """Set each code's group: the first split that has the code on the left side."""
+    """Set each code's group, the index of the first split with the code on the left."""
     cdef:
         const X_BINNED_DTYPE_C * codes = order.order.codes
         int first = 0, i, j

@@ -249,7 +249,7 @@ cdef void start_small_node(SubtreeGrower self, tree_node * root) noexcept nogil:
 cdef void partition_node(
     SubtreeGrower self, const tree_node * node, feature_split * split
 ) noexcept nogil:
-    """Partition a node's rows, in their own and each feature's order, by a split."""
+    """Partition a node's rows by a split, in their own order and in each feature's."""
     cdef:
         const unsigned int * keys = self.columns[split.feature_idx].keys
         int n_rows = node.pooled.n_samples
