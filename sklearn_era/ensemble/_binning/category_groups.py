@@ -31,8 +31,8 @@ def group_categories(
 
     A row of a rare category gets the bin that suits the category's targets in eras
     other than the row's own, or NaN if the category is in no other era. If a row's own
-    target had a part in the row's bin, trees would fit noise. Warn of columns in which
-    no category is frequent, and none is in two eras.
+    target had a part in the row's bin, trees would fit noise. Warn of a column if no
+    category is frequent, and no category is in two eras.
     """
     encoder, is_single = encoder_of(estimator), eras is None or eras.labels.size == 1
     sizes, unknown = numbers_of_categories(encoder), []

@@ -28,8 +28,9 @@ def draw_rows(
     mapper: _BinMapper, n_samples: int, sample_weight: Floats | None
 ) -> tuple[Rows | None, Floats | None]:
     """Return (rows, weights), from which quantiles are computed. If scikit-learn would
-    draw a sample of rows by weight, draw the same sample, and return None for the
-    weights. Otherwise return None, which stands for all rows, and `sample_weight`.
+    draw a sample of the rows (by `sample_weight`, if given), draw the same sample, and
+    return None for the weights. Otherwise return None, which stands for all rows, and
+    `sample_weight`.
     """
     if mapper.subsample is None or n_samples <= mapper.subsample:
         return None, sample_weight
@@ -117,8 +118,8 @@ def _places_of_quantiles(n_values: int, max_bins: int) -> tuple[Rows, Rows]:
 
 def bin_edges(known: Floats, n_bins: int, method: Any) -> Floats:
     """Return the largest value of each bin except the last: quantiles or, if there are
-    at most `n_bins` values, all of them. A value that more rows have than the average
-    bin is alone in its bin; else its bin would have rarer values below it, but none
+    at most `n_bins` values, all of them. A value with more rows than the average bin
+    gets a bin of its own; else its bin would have rarer values below it, but none
     above.
     """
     values, counts = np.unique(known, return_counts=True)

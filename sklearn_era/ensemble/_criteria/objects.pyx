@@ -38,7 +38,7 @@ SplitRank = namedtuple("SplitRank", "primary secondary gain priority")
 
 
 cdef class Criterion:
-    """The form of a criterion of sklearn_era.criteria that compiled code uses.
+    """The form in which compiled code uses a criterion of sklearn_era.criteria.
 
     Its parameters are limits of splits, and those that the criterion's
     `_kernel_parameters` returns. `min_covered_eras` is `min_era_coverage` as a number

@@ -106,8 +106,8 @@ def what_trees_draw(
 def check_bootstrap(
     forest: BaseEstimator, n_samples: int, era_columns: list[EncodedEras]
 ) -> None:
-    """Raise ValueError if `max_samples` is too large, or if `bootstrap` is False and
-    `max_samples` or `oob_score` needs a bootstrap.
+    """Raise ValueError if `max_samples` is too large, or if `max_samples` or
+    `oob_score` is set although `bootstrap` is False.
     """
     if forest.bootstrap is False:
         for name in ("oob_score", "max_samples"):

@@ -256,7 +256,7 @@ cdef inline void close_edge(
     const edge_struct * edge, int n_points, const double * table, double * levels,
     double * values, Py_ssize_t n_rows,
 ) noexcept nogil:
-    """Add the Shapley values from all leaves below an edge to those of its feature."""
+    """Add the Shapley values due to all leaves below an edge to the edge's feature."""
     cdef:
         int to_sums = (n_points + 1) * TILE_ROWS
         const double * o = rows_of(edge.level, n_points, levels)

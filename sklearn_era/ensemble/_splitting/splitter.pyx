@@ -192,7 +192,7 @@ cdef class EraSplitter(SplitterState):
         """Sum up and search the children of `n` nodes. If `shares_sums`, all threads
         first sum up the children, whose rows are parted already. Else each thread parts
         a node's rows, sums up and searches its children, so that few data pass between
-        threads, and then helps.
+        threads, and then helps others.
         """
         cdef int n_threads = threads_for(
             min(self.n_threads, 2 * n), n * self.bundles.n_bins

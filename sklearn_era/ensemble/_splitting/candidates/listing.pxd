@@ -88,8 +88,9 @@ cdef inline void list_splits(
 cdef inline void take_listed(
     CandidateSplits splits, const feature_bins * feature
 ) noexcept nogil:
-    """Raise the `largest_gain` of each column of a listed feature to the feature's. If
-    the column is a bundle's, also set its number of splits and its sums by era.
+    """Raise the `largest_gain` of each column of a listed feature to at least the
+    feature's. If the column is a bundle's, also set its number of splits and its sums
+    by era.
     """
     cdef:
         const node_struct * node = splits.node
@@ -295,8 +296,9 @@ cdef inline void prune_column(
     int n_left,             # eras not yet added
     double min_key, lane_column * column,  # IN and OUT
 ) noexcept nogil:
-    """Drop a column's splits for which `can_reach` is False. Drop none of them if they
-    are less than a quarter, or if the column is a bundle's and any split can still win.
+    """Drop a column's splits for which `can_reach` is False. But drop none if they are
+    fewer than a quarter of the splits, or if the column is a bundle's and any split can
+    still win.
     """
     cdef:
         double * sums = sums_of_column(splits, column)
