@@ -140,7 +140,7 @@ def base_weights(
     estimator: BaseEstimator, eras: EncodedEras, sample_weight: Array | None
 ) -> Array | None:
     """Return the weights of rows without the factors of their eras, for estimates of
-    eras: a factor tells how much an era is to count, not how precise its rows are.
+    eras: a factor sets how much an era counts, not how precise its rows are.
     """
     factors = fixed_factors(estimator, eras)
     if sample_weight is None or factors is None:

@@ -345,8 +345,7 @@ cdef bint scan_features(
     const criterion_struct * criterion,   # NULL: scikit-learn's gain
     double unit_of_penalties, feature_split * split,  # OUT
 ) noexcept nogil:
-    """Set `split` to the best split by the features that vary and are drawn; return
-    whether there is one.
+    """Set `split` to the best split by drawn, varying features; return False if none.
     """
     cdef:
         sorted_feature * feature

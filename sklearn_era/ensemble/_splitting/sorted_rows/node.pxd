@@ -95,8 +95,8 @@ cdef inline void sort_rows(
 cdef inline void partition_rows(
     small_rows * rows, unsigned int * keys, int n_rows  # or plain row numbers
 ) noexcept nogil:
-    """Move the rows in `keys` that go to the left child to the front, in their order
-    and without a branch.
+    """Move the rows in `keys` that go to the left child before all other rows, without
+    a branch. Both parts keep their order.
     """
     cdef:
         unsigned int key
