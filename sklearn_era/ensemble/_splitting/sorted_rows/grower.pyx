@@ -345,7 +345,8 @@ cdef bint scan_features(
     const criterion_struct * criterion,   # NULL: scikit-learn's gain
     double unit_of_penalties, feature_split * split,  # OUT
 ) noexcept nogil:
-    """Set `split` to the best split by drawn, varying features; return False if none.
+    """Set `split` to the best split by features that vary in the node and are drawn;
+    return whether there is one.
     """
     cdef:
         sorted_feature * feature
