@@ -1,8 +1,8 @@
-"""Element types of scikit-learn's arrays, equal in all releases in `patches/UPSTREAM`.
+"""Declare the element types of scikit-learn's arrays.
 
-They are declared here, not cimported from scikit-learn, so that one build serves all
-these releases. Wherever Cython takes an array, it compares the struct with the array's
-dtype.
+All releases of scikit-learn in `patches/UPSTREAM` have the same types. The types are
+declared here, not cimported from scikit-learn, so that one build serves all these
+releases. Wherever Cython takes an array, it compares the struct with the array's dtype.
 """
 
 from libc.stdint cimport uint8_t, uint32_t

@@ -28,7 +28,7 @@ _LARGEST_INT = int(np.iinfo(np.int32).max)
 
 @dataclass(frozen=True)
 class CriterionPlan:
-    """The criterion and limits of splits by an estimator's parameters, for one fit."""
+    """The criterion of a fit, and limits of splits, by the estimator's parameters."""
 
     criterion: SplitCriterion
     is_gain_of_one_era: bool  # and min_samples_per_era <= min_samples_leaf
@@ -59,14 +59,14 @@ class CriterionPlan:
 
     @property
     def coverage_by(self) -> str:
-        """Return, as text, the setting of how many eras need rows on both sides."""
+        """Return, as text, the setting of how many eras a split has to cover."""
         if self.is_by_rule:
             return "rule='every_era'"
         return f"min_era_coverage={self.min_era_coverage!r}"
 
     @property
     def remedy(self) -> str:
-        """Return, as text, how to allow splits that have fewer eras on both sides."""
+        """Return, as text, how a user can allow splits that cover fewer eras."""
         return "leave the rule out" if self.is_by_rule else "lower min_era_coverage"
 
     @property

@@ -1,4 +1,4 @@
-"""Make the docstrings of estimators, from scikit-learn's own, and of predictions."""
+"""Make docstrings for estimators, from scikit-learn's own, and for predictions."""
 
 import inspect
 from collections.abc import Callable

@@ -20,7 +20,7 @@ class EraEstimatorMixin(
     ThreadsMixin, BlockPredictionMixin, PartialDependenceMixin, BinningMixin,
     ParametersMixin, VersionedStateMixin, CallbackSupportMixin,
 ):  # fmt: skip
-    """The mixins of boosters and forests, in the order that inheritance needs."""
+    """Join the mixins of boosters and forests, in the order that inheritance needs."""
 
     # With metadata routing enabled, meta-estimators pass eras on without a request.
     __metadata_request__fit: ClassVar = {"eras": True}

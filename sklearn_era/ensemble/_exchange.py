@@ -1,4 +1,4 @@
-"""Exchange values between the processes of a fit, each of which holds other eras.
+"""Exchange values between the processes of a fit. Each process holds its own eras.
 
 Processes grow the same trees at the same time, each on its own rows, and take decisions
 from sums, maxima and merged values that are equal in all processes.

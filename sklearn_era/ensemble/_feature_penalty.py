@@ -61,7 +61,7 @@ def penalties_by_column(estimator: BaseEstimator) -> Array:
 
 
 def _has_keys(given: object) -> bool:
-    """Return whether `given` is a Series whose index is not just the places of rows."""
+    """Return whether `given` is a Series with another index than 0, 1, 2 and so on."""
     index: Any = getattr(given, "index", ())  # a method, if it is a list
     return not callable(index) and [*index] != [*range(len(index))]
 

@@ -119,8 +119,8 @@ class FitState:
 
 
 def begin_fit(booster: BaseEstimator) -> FitState:
-    """Return the state with which a booster's fit begins; drop attributes of an earlier
-    fit that this fit does not set to others of its own.
+    """Return the state with which a booster's fit begins; delete the attributes of an
+    earlier fit that this fit may not overwrite.
     """
     goes_on = booster.warm_start and booster._is_fitted()
     vars(booster).pop(NAME_BEFORE, None)

@@ -47,8 +47,8 @@ PARAMETERS = {
         1, [Interval(Integral, 1, None, closed="left"),
             Interval(RealNotInt, 0, 0.5, closed="right")], "int or float", """
         Minimum number of rows on each side of a split for an era to be covered,
-        whatever their weights; or, in (0, 0.5], the share of the era's training rows (a
-        tree's own, in a forest), rounded up. 'gain' ignores it.
+        whatever their weights; or, in (0, 0.5], the share of the era's training rows
+        (in a forest, of its rows in the tree), rounded up. 'gain' ignores it.
         """),
     "min_era_coverage": Parameter(
         0.1, [Interval(Real, 0, 1, closed="right")], "float", """
@@ -123,12 +123,12 @@ PARAMETERS = {
     "feature_penalty": Parameter(
         None, ["array-like", Mapping, None],
         "array-like of shape (n_features,), mapping or None", """
-        Penalises the splits of features: numbers of 0 or more, by the columns of X, or
-        a mapping, such as a Series, from column names or indices; columns that it lacks
-        have 0. With 0.2, a feature splits a node only if its key exceeds all others by
-        a fifth of the largest; 1 or more excludes it as if X did not have it, from
-        draws of features too. None or zeros change nothing. With any positive penalty,
-        'gain' uses the kernel of the other criteria.
+        Penalises the splits of features: a number of 0 or more for each column of X, or
+        a mapping, such as a Series, from names or indices of columns; other columns
+        have 0. With 0.2, a feature splits a node only if its key exceeds all other keys
+        by a fifth of the largest; 1 or more excludes the feature as if X did not have
+        it, from draws of features too. None or zeros change nothing. With any positive
+        penalty, 'gain' uses the kernel of the other criteria.
 
         The key of a split with penalty p is lowered by ``p K``, and so is the priority
         of its node. K is the largest key of the node's admissible splits: the pooled
@@ -137,11 +137,11 @@ PARAMETERS = {
         gain ('invariant') or decrease of impurity ('time_robust'). The split is valid
         if its key minus ``p K`` is positive; for 'invariant', its pooled gain minus
         ``p K``; for 'time_robust', if its decrease minus ``p K`` exceeds the
-        criterion's `min_impurity_decrease`. With a `min_gain_share`, each pooled gain
-        is first lowered by p times the largest. A split has its share if its own gain,
-        before that, is at least this share of the largest gain that is left. K is of
-        the splits that have their share; the gain left is the priority, and decides if
-        the criterion admits no split.
+        criterion's `min_impurity_decrease`. With a `min_gain_share`, the net gain of a
+        split is its pooled gain minus p times the largest pooled gain. The criterion
+        only ranks splits whose pooled gain is at least this share of the largest net
+        gain, and K is the largest key of these splits. The net gain is the priority of
+        the node and, if the criterion admits no split, chooses the split.
         """),
     "colsample_bytree": Parameter(
         1.0, [Interval(Real, 0, 1, closed="right")], "float", """

@@ -152,7 +152,7 @@ def _as_object(value: object) -> Any:
 
 
 class ParametersMixin(BaseEstimator):
-    """Check the names, also nested ones, and values of the estimators' parameters."""
+    """Check the names of parameters, also nested ones, and the parameters' values."""
 
     def set_params(self, **params: Any) -> Self:
         """Set the parameters of this estimator.

@@ -38,7 +38,7 @@ class PreviousFit(NamedTuple):
         )
 
     def check_same(self, estimator: BaseEstimator) -> None:
-        """Raise ValueError if columns, classes, link or categories have changed."""
+        """Raise ValueError if columns, classes, categories or the loss link changed."""
         end = "or set warm_start=False."
         kept = "trees that warm_start=True keeps"
         n_features = estimator.n_features_in_

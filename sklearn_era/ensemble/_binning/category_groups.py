@@ -31,8 +31,8 @@ def group_categories(
 
     A row of a rare category gets the bin that suits the category's targets in eras
     other than the row's own, or NaN if the category is in no other era. If a row's own
-    target had a part in the row's bin, trees would fit noise. Warn of columns in which
-    no category is frequent, and none is in two eras.
+    target had a part in the row's bin, trees would fit noise. Warn of a column if no
+    category is frequent, and no category is in two eras.
     """
     encoder, is_single = encoder_of(estimator), eras is None or eras.labels.size == 1
     sizes, unknown = numbers_of_categories(encoder), []
@@ -99,8 +99,9 @@ def bins_of_codes(codes: Array, bins: Ints) -> Array:
 
 
 def _limits(n_rows: Array, effects: Array, max_bins: int) -> tuple[Ints, Array]:
-    """Return the most frequent categories, which get bins of their own, and thresholds
-    of `effects` that divide other categories into bins of about equal numbers of rows.
+    """Return two arrays: the frequent categories that get bins of their own, and the
+    thresholds that divide the `effects` of the other categories into bins of about
+    equal numbers of rows. `n_rows` and `effects` have an entry for each category.
     """
     n_shared = max(1, max_bins // 4)
     n_own = max(max_bins - n_shared, 2 * max_bins - n_rows.size)
@@ -118,7 +119,7 @@ def _limits(n_rows: Array, effects: Array, max_bins: int) -> tuple[Ints, Array]:
 
 
 def _first_axis(targets: Array, codes: Ints, weights: Array) -> Array:
-    """Project targets on the axis along which the means of categories differ most."""
+    """Return each row's targets, projected on the axis where categories differ most."""
     if targets.shape[1] == 1:
         return targets[:, 0]
     n = np.bincount(codes, weights)

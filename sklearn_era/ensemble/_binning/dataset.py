@@ -40,9 +40,10 @@ class BinnedDataset:
 
     Make a data set with :meth:`from_arrays` or :meth:`from_parquet`. A data set has no
     categorical features and no raw values: ``predict``, `X_val` and callbacks that read
-    `X` need raw rows. Two columns of eras are combined, and are never times and groups.
-    Cross-validation cannot split it: make a data set for each fold.
-    A warning names columns without a value, on which no tree splits.
+    `X` need raw rows. With two columns of eras, each combination of labels is an era;
+    the columns are never times and groups. Cross-validation cannot split a data set:
+    make one for each fold. A warning names columns without a value: no tree splits on
+    these columns.
 
     Attributes
     ----------
@@ -63,11 +64,11 @@ class BinnedDataset:
         The names of the columns of X that held the eras. Models fitted to the data set
         leave these columns out of frames that they predict. None for Parquet files.
     order : ndarray of shape (n_samples,), dtype=uint32, or None
-        The place of each row of the data set among the rows passed or, of files, among
-        those kept; None if these are sorted by era. `X_binned`, `y`, the codes of eras
-        and the weights are in the order of the data set: ``dataset.y`` is
-        ``y[dataset.order]``. Out-of-bag predictions of forests are in that of the rows
-        passed or kept.
+        For each row of the data set, its position among the rows that were passed, or
+        kept from files; None if these rows were sorted by era. `X_binned`, `y`, the
+        codes of eras and the weights are in the order of the data set: ``dataset.y`` is
+        ``y[dataset.order]``. Out-of-bag predictions of forests are in the order of the
+        rows that were passed or kept.
     max_bins : int
         Maximum number of bins of a feature, without the bin of missing values.
     shape : tuple of int
@@ -125,8 +126,8 @@ class BinnedDataset:
             Era of each row, or the name of the column of eras in the data frame X. Rows
             are sorted by era, and within an era in the order of `X`.
         sample_weight : array-like of shape (n_samples,), default=None
-            Weights of the rows. They affect the bins, as in ``fit`` (where
-            `class_weight` does too).
+            Weights of the rows. They affect the bins, as they do in ``fit``, where
+            `class_weight` affects the bins, too.
         max_bins : int, default=255
             Maximum number of bins of a feature, in [2, 255], as in the estimator.
         random_state : int, RandomState instance or None, default=None
@@ -194,8 +195,8 @@ class BinnedDataset:
     ) -> "BinnedDataset":  # fmt: skip
         """Bin Parquet files batch by batch, without holding their rows.
 
-        Each file is read twice: first for the thresholds, from a sample of the rows if
-        there are more than 200,000, then for the bins. Memory holds the data set, some
+        Each file is read twice: once for the thresholds of bins (with more than 200,000
+        rows, from a sample), and once for the bins. Memory holds the data set, some
         hundred MiB, about 50 bytes per row, and 64 columns of a file's row groups.
 
         Parameters
@@ -218,7 +219,7 @@ class BinnedDataset:
         random_state : int, RandomState instance or None, default=None
             As in :meth:`from_arrays`.
         drop_missing_target : bool, default=False
-            Whether to drop rows whose target is null or NaN, or else raise an error.
+            If True, drop rows whose target is null or NaN; if False, raise an error.
         keep_eras : collection or dict, default=None
             The labels of the eras to keep; by default all. Rows of other eras, and rows
             without a label, are dropped before any check. A dict maps the labels to

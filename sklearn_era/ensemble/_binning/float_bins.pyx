@@ -1,7 +1,7 @@
 """Bin floats by binary searches for many values at once.
 
-Each step of a search is an addition. A search by branches takes ten times as long, as
-processors mispredict half of the branches, and each value waits for the one before it.
+Each step of a search is an addition, not a branch. A search by branches takes ten times
+as long, as processors mispredict half of the branches, and values wait for each other.
 """
 
 from cython.parallel import prange

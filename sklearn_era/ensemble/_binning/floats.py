@@ -1,4 +1,4 @@
-"""Bin floats, and other values than small integers, a few columns at a time."""
+"""Bin floats, and all values except small integers, a few columns at a time."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -24,7 +24,7 @@ _BATCH_ROWS = 4096
 
 
 class FloatColumns:
-    """Columns of any X without categories, converted to float64 when they are read."""
+    """Columns of an X without categories, converted to float64 as they are read."""
 
     def __init__(self, X: Any):
         self._take: Callable[[int], Any] = lambda _: None  # of a data frame
@@ -50,7 +50,7 @@ class FloatColumns:
         self.names = [*names_of_columns(X)] or [*range(self.shape[1])]
 
     def batch(self, features: range, rows: Rows | None = None) -> list[Floats]:
-        """Return the columns `features` of X, at the given `rows` if X is an array."""
+        """Return the columns `features` of X; if X is an array, only their `rows`."""
         if self._array is None:
             return [self._convert(feature) for feature in features]
         # In blocks of rows that fit the cache, as columns share lines in C order.
@@ -78,7 +78,9 @@ class FloatColumns:
 def fit_float_mapper(
     mapper: _BinMapper, X: Floats, sample_weight: Floats | None, columns: Sequence[Any]
 ) -> None:
-    """Fit a bin mapper as its ``fit`` does; warn of any `columns` without a value."""
+    """Fit a bin mapper to X, as its ``fit`` does. Warn of columns of X without a value,
+    by their names in `columns`.
+    """
     drawn, sample_weight = draw_rows(mapper, X.shape[0], sample_weight)
     n_features = X.shape[1]
     known = mapper.known_categories or [None] * n_features
@@ -102,8 +104,8 @@ def fit_and_bin_columns(
     mapper: _BinMapper, columns: FloatColumns, order: NDArray[np.uint32] | None,
     sample_weight: Floats | None,
 ) -> Bytes:  # fmt: skip
-    """Fit a bin mapper; return the bins of all rows, as its ``fit_transform`` does. The
-    bins are in the order of rows given by `order`, in which `sample_weight` is, too.
+    """Fit a bin mapper, and return the bins of all rows as ``fit_transform`` does,
+    sorted by `order` unless it is None. `sample_weight` must have the sorted order.
     """
     binned = allocate_binned(columns.shape)
     drawn, sample_weight = draw_rows(mapper, binned.shape[0], sample_weight)

@@ -121,7 +121,9 @@ class BinningMixin(gradient_boosting.BaseHistGradientBoosting):
         return (columns, None) if reset else columns
 
     def _group_categories(self, X: Any, is_training_data: bool) -> None:
-        """Replace codes by bins in columns of X with more categories than bins."""
+        """In columns of X with more categories than bins, replace codes by bins. If X
+        is training data, choose the bins first.
+        """
         if self.is_categorical_ is None or self._fit_state.target is None:
             return
         encoder = encoder_of(self)
@@ -141,9 +143,9 @@ class BinningMixin(gradient_boosting.BaseHistGradientBoosting):
             self._fit_state.previous.check_same_categories(self)
 
     def _check_dataset(self, X: BinnedDataset, reset: bool) -> None:
-        """Raise ValueError unless this is a fit with the `max_bins` of the data set, no
-        `categorical_features` and no groups beside times. Copy the names of features to
-        the estimator.
+        """Raise ValueError unless this is a fit, with the data set's `max_bins`, no
+        `categorical_features`, and no pair as `era_order`. Copy the names of features,
+        and of the column of eras, to the estimator.
         """
         if not reset:
             raise ValueError(

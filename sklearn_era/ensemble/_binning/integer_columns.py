@@ -32,7 +32,7 @@ _BATCH_OF_COPIES = 4
 
 
 class ColumnBatch(NamedTuple):
-    """Columns whose values have one size in bytes, for the loops of `integer_bins`."""
+    """Columns with values of equal size in bytes, for the loops of `integer_bins`."""
 
     features: Rows  # column numbers in X
     arrays: list[NDArray[Any]]  # (n_rows,) each; keep the addresses valid
@@ -58,7 +58,7 @@ class UnbinnedRows:
         return self.shape[0]
 
     def __getitem__(self, key: object) -> Self:
-        """Return the rows at indices, for ``X[indices]`` or ``X[indices, ...]``."""
+        """Select rows by their indices, for ``X[indices]`` and ``X[indices, ...]``."""
         taken = np.asarray(key[0] if isinstance(key, tuple) else key)
         rows = np.arange(self._n_rows) if self.rows is None else self.rows
         some = copy.copy(self)
@@ -66,7 +66,7 @@ class UnbinnedRows:
         return some
 
     def forget(self) -> None:
-        """Release the data after binning: ``fit`` keeps this object until its end."""
+        """Release the data after binning, as ``fit`` keeps the object until it ends."""
         self.rows = None
 
 
@@ -219,7 +219,7 @@ def _columns_of_arrow(given: list[Any], types: list[Any]) -> list[Column]:
 
 
 def _owner(array: NDArray[Any]) -> Any:
-    """Return the object that owns an array's memory, the end of the chain of bases."""
+    """Follow an array's chain of bases; return the last one, which owns the memory."""
     while isinstance(array, np.ndarray) and array.base is not None:
         array = array.base
     return array

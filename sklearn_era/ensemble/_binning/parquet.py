@@ -82,7 +82,9 @@ def read_target(
 def read_kept_eras(
     columns: ParquetColumns, era: str, keep_eras: Eras | None
 ) -> tuple[EncodedEras, Rows]:
-    """Return the eras of the rows to keep, and the indices of these rows."""
+    """Return the eras of the rows to keep, and the indices of these rows. Raise
+    ValueError for rows without a label, and for unknown labels in `keep_eras`.
+    """
     distinct, index = columns.read_distinct(era)
     if keep_eras is None:
         is_missing = (index < 0) | np.isin(index, missing_rows(distinct))
@@ -108,7 +110,9 @@ def read_kept_eras(
 def _choose_eras(
     distinct: NDArray[Any], era: str, keep_eras: Eras
 ) -> tuple[Rows, NDArray[Any]]:
-    """Return the indices in `distinct` of the labels to keep, and the new labels."""
+    """Return two arrays: the indices in `distinct` of the labels to keep, and the new
+    labels of these eras. Raise ValueError for labels that are missing or unknown.
+    """
     given = list(keep_eras)
     if isinstance(keep_eras, str):
         raise ValueError(
@@ -202,7 +206,7 @@ def _read_bins(
     columns: ParquetColumns, group: list[str], thresholds: list[Floats | None],
     place: Rows, mapper: _BinMapper, binned: Bytes,
 ) -> None:  # fmt: skip
-    """Write the bins of each row into row `place` of `binned`, unless `place` is -1."""
+    """Write the bins of row i into row ``place[i]`` of `binned`, unless this is -1."""
     dtypes = [columns.sample_dtype(name) for name in group]
     tables = _make_small_tables(dtypes, thresholds)
     for first, batch in columns.iter_batches(group, place >= 0):

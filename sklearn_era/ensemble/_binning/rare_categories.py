@@ -17,7 +17,7 @@ _MOST_NAMED = 5
 
 
 def encoder_of(estimator: BaseEstimator) -> OrdinalEncoder:
-    """Return the encoder of categorical columns, the first features of the trees."""
+    """Return the encoder of categorical columns, which are trees' first features."""
     return estimator._preprocessor.named_transformers_["encoder"]
 
 
@@ -28,8 +28,8 @@ def numbers_of_categories(encoder: OrdinalEncoder) -> NDArray[np.intp]:
 
 
 def take_none_for_missing(estimator: BaseEstimator, X: NDArray[np.float64]) -> None:
-    """Take None for missing, as NaN, in the encoder and in the encoded rows X, if it is
-    one category too many for the bins. Elsewhere it is a category, as in scikit-learn.
+    """Treat None as missing in columns with more categories than bins: drop it from the
+    encoder, and set NaN in the encoded rows X. In other columns, None stays a category.
     """
     encoder = encoder_of(estimator)
     for i, n in enumerate(numbers_of_categories(encoder).tolist()):

@@ -59,15 +59,15 @@ def encode(estimator: BaseEstimator, X: Any, *, reset: bool) -> Any:
 
 
 def checked_table(X: Any) -> Any:
-    """Check a table; return it unchanged, or in a form that NumPy does not misread."""
+    """Check a table; return it, converted if NumPy or scikit-learn would misread it."""
     check_table(X)
     is_misread = any(map(_misleads_numpy, {*dtypes_of(X)}))
     return _with_nan(as_frame(X) if is_misread or isinstance(X, list | tuple) else X)
 
 
 def _with_nan(X: Any) -> Any:
-    """Return a frame of pandas with NaN for pandas' NA among objects, such as text, and
-    in columns of their categories: scikit-learn sorts no NA. Return others unchanged.
+    """Replace pandas' NA by NaN in a pandas frame's columns of objects or text, or of
+    categories of these, as scikit-learn cannot sort NA. Return any other X unchanged.
     """
     found = {}
     for j, dtype in enumerate(X.dtypes if hasattr(type(X), "isetitem") else ()):
@@ -202,8 +202,8 @@ def _fails_by(error: Exception, values: Any) -> bool:
 
 
 def _type_of_dates(values: Any) -> str:
-    """Return the type of a column's dates, or "" if it has none. NumPy would make
-    numbers of its own dates among objects.
+    """Return the type of a column's dates, or "" if it has none. In a column of
+    objects, only NumPy's own dates count, since NumPy would convert them to numbers.
     """
     if holds_dates(values.dtype):
         return str(values.dtype)

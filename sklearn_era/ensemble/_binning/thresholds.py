@@ -1,4 +1,4 @@
-"""Find the thresholds of bins, scikit-learn's but faster, and bins of comparisons."""
+"""Find scikit-learn's thresholds of bins, but faster; also bin values by quantiles."""
 
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -28,8 +28,9 @@ def draw_rows(
     mapper: _BinMapper, n_samples: int, sample_weight: Floats | None
 ) -> tuple[Rows | None, Floats | None]:
     """Return (rows, weights), from which quantiles are computed. If scikit-learn would
-    draw a sample of rows by weight, draw the same sample, and return None for the
-    weights. Otherwise return None, which stands for all rows, and `sample_weight`.
+    draw a sample of the rows (by `sample_weight`, if given), draw the same sample, and
+    return None for the weights. Otherwise return None, which stands for all rows, and
+    `sample_weight`.
     """
     if mapper.subsample is None or n_samples <= mapper.subsample:
         return None, sample_weight
@@ -106,8 +107,8 @@ def find_thresholds(
 
 @lru_cache(maxsize=16)
 def _places_of_quantiles(n_values: int, max_bins: int) -> tuple[Rows, Rows]:
-    """Return, for each quantile, the positions of the two sorted values that it is the
-    mean of.
+    """Return two arrays of positions among sorted values. A quantile is the mean of two
+    values, one at its position in the first array, and one in the second.
     """
     percents = np.linspace(0, 100, num=max_bins + 1)[1:-1]
     numbers = np.arange(n_values, dtype=np.float64)
@@ -116,9 +117,10 @@ def _places_of_quantiles(n_values: int, max_bins: int) -> tuple[Rows, Rows]:
 
 
 def bin_edges(known: Floats, n_bins: int, method: Any) -> Floats:
-    """Return the largest value of each bin but the last: quantiles, or all values if
-    there are at most `n_bins`. A value of more rows than a bin has on average is alone
-    in its bin, or its bin would take in rarer values below it, but none above.
+    """Return the largest value of each bin except the last: quantiles or, if there are
+    at most `n_bins` values, all of them. A value with more rows than the average bin
+    gets a bin of its own; else its bin would have rarer values below it, but none
+    above.
     """
     values, counts = np.unique(known, return_counts=True)
     edges = values[:-1]
@@ -129,7 +131,7 @@ def bin_edges(known: Floats, n_bins: int, method: Any) -> Floats:
 
 
 def bin_numbers(values: Floats, n_bins: int, method: Any) -> Rows:
-    """Return the bin of each value by `bin_edges`; missing values have the last one."""
+    """Return the bin of each value, by `bin_edges`; missing values get one more bin."""
     is_missing = np.isnan(values)
     known = np.clip(values[~is_missing], -INFINITE, INFINITE)
     edges = bin_edges(known, n_bins, method)

@@ -88,9 +88,7 @@ class EraIntercepts:
 
     @property
     def n_first_trees(self) -> int:
-        """The number of trees before intercepts of groups are estimated; 0 if eras have
-        no groups.
-        """
+        """Number of trees before groups get intercepts; 0 if eras have no groups."""
         return 0 if self._groups is None else self._groups.n_first_trees
 
     def _move(self, raw: Array, intercepts: Array) -> None:
@@ -103,10 +101,10 @@ class EraIntercepts:
 def settle_intercepts(
     estimator: BaseEstimator, effects: Intercepts, series: Array, is_estimated: bool
 ) -> Array:
-    """Set an estimator's intercepts and forecast from `series`, which `values_of_eras`
-    returns; return the change of the forecast. Eras without weight get the forecast,
-    and do not count as steps in time. The same holds for eras with an infinite variance
-    unless levels are estimated. If `is_estimated`, estimate the level anew.
+    """Set an estimator's intercepts and forecast from `series`, the first result of
+    `values_of_eras`; return the change of the forecast. If `is_estimated`, estimate the
+    level anew. Eras without weight (or, unless levels are estimated, with an infinite
+    variance) get the forecast as their intercept, and do not count as steps in time.
     """
     has_weight = eras_with_weight(series)
     if not effects._estimates:  # else an undetermined value would shrink all to 0
@@ -190,7 +188,7 @@ def begin_intercepts(
 ) -> EraIntercepts | None:  # fmt: skip
     """Return the object that updates a fit's intercepts, or None without `era_effects`.
     Unless `is_warm`, first delete the intercepts of an earlier fit. Raise ValueError if
-    the estimator still has intercepts, but no `era_effects`, or `eras` have no groups.
+    this fit leaves out eras or groups, but the estimator still has intercepts of them.
     """
     if not is_warm:
         drop_attributes(estimator, FITTED_INTERCEPTS)
@@ -215,8 +213,8 @@ def constant_columns(
     X_binned: NDArray[np.uint8], eras: EncodedEras, exchange: Exchange = ALONE,
     least_rows: int = 2,
 ) -> tuple[NDArray[np.intp], NDArray[np.uint8]]:  # fmt: skip
-    """Return the columns that are constant within each era, and their bins by era. If
-    no era has `least_rows` rows, none is: single rows show nothing.
+    """Return two arrays: the columns that are constant within each era, and their bins
+    by era. If no era has `least_rows` rows, return none: single rows show nothing.
     """
     varies = np.zeros(X_binned.shape[1], dtype=np.uint8)
     for rows in eras.rows:

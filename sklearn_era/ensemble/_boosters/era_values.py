@@ -27,23 +27,23 @@ def values_of_eras(
     largest_step: float = 1.0, noise_before: Array | None = None,
     factors: Array | None = None,
 ) -> tuple[Array, Array]:  # fmt: skip
-    """Return an array (2, n_eras, n_outputs): the intercepts after a Newton step,
-    ``b_j - G_j / H_j``, and their variances ``s2 / H_j``, NaN for eras without weight.
-    Return also the noise (2, n_outputs): s2 of a row of the mean weight, and its
-    degrees of freedom d, the number of rows less that of eras.
+    """Return two arrays. The first, of shape (2, n_eras, n_outputs), has the intercepts
+    after a Newton step, ``b_j - G_j / H_j``, then their variances ``s2 / H_j``, NaN for
+    eras without weight. The second, of shape (2, n_outputs), has s2 of a row of mean
+    weight, then its degrees of freedom d: the number of rows less the number of eras.
 
-    s2 is the variance of rows within eras; see `cell_values`. Given the noise of
-    earlier rows, s20 and d0, it is ``(m s20 + d s2) / (m + d)`` [1]_, with m the
-    smaller of d0 and `_MOST_BEFORE`; with d = 0 it is infinite, or its known value. For
-    a loss without a useful hessian, the step is a line search by residuals, and s2 is
-    the variance of the asymmetric Laplace law whose likelihood is the loss: ``l^2 /
-    mean(g^2)``, with l the mean loss and g the gradients. Trees fit their own rows,
-    which makes s2 too small. For log and Poisson losses, s2 is therefore at least its
-    known value, a row's mean weight. Steps for these losses are at most `largest_step`,
+    s2 is the variance of rows within eras (see `cell_values`), or infinite if d = 0.
+    Given `noise_before`, s20 and d0 of earlier rows, it is ``(m s20 + d s2) / (m + d)``
+    [1]_, with m the smaller of d0 and `_MOST_BEFORE`. For a loss without a useful
+    hessian, the step is a line search by residuals, and s2 is the variance of the
+    asymmetric Laplace law whose likelihood is the loss: ``l^2 / mean(g^2)``, with l the
+    mean loss and g the gradients. For log and Poisson losses, s2 has a known value, a
+    row's mean weight. It is this value if d = 0, and never less, as trees fit their own
+    rows, which makes s2 too small. Steps for these losses are at most `largest_step`,
     as the optimum of an era with a single class is infinite.
 
-    If rows have `factors` f_i, which do not make them more precise, the step is by
-    ``f_i g_i`` and ``f_i h_i``, of variance ``s2 sum_i f_i^2 h_i / (sum_i f_i h_i)^2``.
+    If rows have `factors` f_i, which do not make them more precise, the step uses ``f_i
+    g_i`` and ``f_i h_i``; its variance is ``s2 sum_i f_i^2 h_i / (sum_i f_i h_i)^2``.
 
     .. [1] G. K. Smyth (2004), Linear models and empirical Bayes methods for assessing
        differential expression in microarray experiments. Statistical Applications in
@@ -99,7 +99,7 @@ def values_of_eras(
 def _by_factors(
     eras: EncodedEras, g: Array, h: Array, factors: Array
 ) -> tuple[Array, Array]:
-    """Return the step of each era by rows with `factors`, and the H of its variance."""
+    """Return each era's step by rows with `factors`, and H of its variance s2 / H."""
     rows, n_eras = (factors * g, factors * h, factors**2 * h), eras.labels.size
     G, H, squares = (np.bincount(eras.codes, x, n_eras) for x in rows)
     step = np.divide(-G, H, out=np.zeros(n_eras), where=H > 0)
@@ -107,12 +107,12 @@ def _by_factors(
 
 
 def unknown_series(intercepts: Array) -> Array:
-    """Return the series (see `values_of_eras`) of eras without weight."""
+    """Return a series for eras without weight: `intercepts`, with variances of NaN."""
     return np.stack([intercepts, np.full(intercepts.shape, np.nan)])
 
 
 def eras_with_weight(series: Array) -> NDArray[np.bool_]:
-    """Return a mask of the eras with weight; `values_of_eras` returns `series`."""
+    """Return a mask of the eras that have weight, by the variances in `series`."""
     return ~np.isnan(series[1]).all(axis=1)
 
 

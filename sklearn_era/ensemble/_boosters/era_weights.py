@@ -48,9 +48,9 @@ class MovingEraWeights:
         self, estimator: BaseEstimator, y: Array, raw: Array, base: Array,
         sample_weight: Array,
     ) -> None:  # fmt: skip
-        """Move the weights of eras by one step, and append them to the estimator's.
-        Overwrite `sample_weight` by `base`, the weights of rows, times the new weight
-        of each row's era. Raise ValueError if a step overflows.
+        """Move the weights of eras by one step, and append them to the estimator's
+        record. Overwrite `sample_weight` by `base`, the weights of rows, times the new
+        weight of each row's era. Raise ValueError if a step overflows.
         """
         losses, has_weight = self._mean_losses(estimator._loss, y, raw, base)
         with np.errstate(over="ignore", invalid="ignore"):
@@ -88,7 +88,7 @@ class MovingEraWeights:
         return means, has_weight
 
     def _sums(self, *values: Array) -> Array:
-        """Return a row for each array of `values`: its sums by era over processes."""
+        """Return each array's sums by era over all processes, as rows of one array."""
         codes, n_eras = self._eras.codes, self._eras.labels.size
         sums = [np.bincount(codes, each, n_eras) for each in values]
         return self._exchange.sum(np.stack(sums))
@@ -97,7 +97,7 @@ class MovingEraWeights:
 def next_log_weights(
     log_weights: Array, steps: Array, has_weight: NDArray[np.bool_]
 ) -> Array:
-    """Return ``log(M q_j)`` after the `steps` ``eta loss_j``; mean weights stay 1."""
+    """Return ``log(M q_j)`` after a step by ``eta loss_j``; the mean weight stays 1."""
     moved = log_weights.copy()
     of_eras = (log_weights + steps)[has_weight]
     of_eras -= of_eras.max()
@@ -140,7 +140,7 @@ def base_weights(
     estimator: BaseEstimator, eras: EncodedEras, sample_weight: Array | None
 ) -> Array | None:
     """Return the weights of rows without the factors of their eras, for estimates of
-    eras: a factor tells how much an era is to count, not how precise its rows are.
+    eras: a factor sets how much an era counts, not how precise its rows are.
     """
     factors = fixed_factors(estimator, eras)
     if sample_weight is None or factors is None:
@@ -149,22 +149,20 @@ def base_weights(
 
 
 def divide(values: Array, factors: Array) -> Array:
-    """Return `values` without `factors`; 0 where a factor underflows to 0."""
+    """Return ``values / factors``, or 0 where a factor has underflowed to 0."""
     out = np.zeros(values.shape)
     return np.divide(values, factors, out=out, where=factors > 0)
 
 
 def fixed_factors(estimator: BaseEstimator, eras: EncodedEras) -> Array | None:
-    """Return the factors of the weights of eras, if they are those of all iterations;
-    else None.
-    """
+    """Return the factor of each era's weights if fixed for the whole fit, else None."""
     if (factors := estimator._fit_state.era_factors) is None:
         return None
     return factors[1][find(factors[0], eras.labels)]
 
 
 def current_factors(estimator: BaseEstimator, eras: EncodedEras) -> Array | None:
-    """Return the factors of the weights of eras in this iteration, None for none."""
+    """Return the present factor of each era's weights, or None if there are none."""
     if (dro := estimator._fit_state.group_dro) is not None:
         return np.exp(dro.log_weights)
     return fixed_factors(estimator, eras)
@@ -221,9 +219,9 @@ def _by_iteration(rows: Array, n_iter: int) -> Array:
 
 
 def weights_by_label(estimator: BaseEstimator) -> dict[Any, Array]:
-    """Return a dict from labels of eras to arrays. An array has, for each iteration,
-    the factor of the weights of the era's rows. Raise AttributeError if the fit did not
-    weigh eras.
+    """Return a dict from labels of eras to arrays of shape (n_iter_,), with the factor
+    of the weights of the era's rows in each iteration. Raise AttributeError if the fit
+    did not weigh eras.
     """
     if not hasattr(estimator, "_era_weights"):
         raise AttributeError(

@@ -85,7 +85,7 @@ def group_steps(estimator: BaseEstimator, groups: EncodedEras) -> Array:
 
 
 def _of_labels(labels: NDArray[Any], known: NDArray[Any], values: Array) -> Array:
-    """Return the row of `values` of each label; 0 for labels that are not `known`."""
+    """Return each label's row of `values`, one per `known` label; 0 if not known."""
     at = find(known, labels)
     return np.where(at[:, np.newaxis] >= 0, values[at], 0.0)
 
@@ -93,10 +93,10 @@ def _of_labels(labels: NDArray[Any], known: NDArray[Any], values: Array) -> Arra
 def take_in_groups(
     estimator: BaseEstimator, rows: HeldOut, raw: Array, n_steps: int
 ) -> None:
-    """Update the intercepts of groups by `rows` that trees are not grown on, in
-    `n_steps` Newton steps. A group's intercept becomes the mean, weighted by precision
-    and then shrunk, of its value in the fit and its value in `rows`. The array `raw`,
-    raw predictions of the rows that include all intercepts, is overwritten.
+    """Update the intercepts of groups from `rows` on which no tree is grown, in
+    `n_steps` Newton steps. A group's intercept becomes the mean of its value in the fit
+    and its value in `rows`, weighted by precision and then shrunk. Overwrite `raw`, the
+    raw predictions of the rows, which include all intercepts.
     """
     groups = rows.eras.groups
     assert groups is not None

@@ -99,7 +99,7 @@ def split_arrays(
 
 
 def no_weight(of_part: str) -> ValueError:
-    """Return the error for weights of 0 in the part of rows named by `of_part`."""
+    """Return a ValueError that all weights are 0 in the rows that `of_part` names."""
     return ValueError(
         f"sample_weight is 0 in all rows that early stopping {of_part}: change "
         "validation_eras or validation_fraction, pass X_val and y_val, or set "

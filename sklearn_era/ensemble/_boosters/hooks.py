@@ -89,14 +89,14 @@ class EraFitMixin(InterceptUpdatesMixin, EraScoringMixin):
             The input samples. A :class:`~sklearn_era.ensemble.BinnedDataset` includes
             the target, weights and eras, which must then not be passed.
         y : array-like of shape (n_samples,)
-            Target values. Only a `BinnedDataset` has its own, and needs no `y`.
+            Target values; not needed with a `BinnedDataset`, which has its own.
         sample_weight : array-like of shape (n_samples,), default=None
             Weights of training data.
         eras : array-like of shape (n_samples,) or (n_samples, n_columns), str or \
                 list of str, default=None
-            Era of each row: a week, a hospital, a region. Labels of any type that
-            `np.unique` sorts (int, str, datetime64), or an ordered categorical; rows
-            need not be in order. With several columns, each combination of their labels
+            Era of each row: a week, a hospital, a region. Labels may be of any type
+            that `np.unique` sorts (int, str, datetime64), or an ordered categorical;
+            rows need not be in order. With several columns, each combination of labels
             is an era, a tuple in the order of the columns. Strings name columns of the
             data frames X and X_val, which are then not features. Required unless
             `split_criterion="gain"`. With any criterion, early stopping holds out whole

@@ -27,7 +27,7 @@ _N_STEPS = 8
 
 
 class InterceptUpdatesMixin(gradient_boosting.BaseHistGradientBoosting):
-    """The intercepts of a fitted booster, and their update by further rows."""
+    """Keep the intercepts of a fitted booster, and update them by further rows."""
 
     # For a single process; a distributed fit has another.
     _exchange: Exchange = ALONE

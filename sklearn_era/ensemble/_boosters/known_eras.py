@@ -81,8 +81,8 @@ def in_eras(estimator: BaseEstimator, X: Table, eras: Eras | None) -> Any:
 def read_for_fit(
     estimator: BaseEstimator, eras: Any, X: Any, known: Any = None
 ) -> EncodedEras:
-    """Return encoded eras. Two columns are times with groups if `era_order` is a pair,
-    or if it is "auto" and the model has intercepts that depend on the order of eras.
+    """Return the encoded eras of a fit. Two columns are times and groups if `era_order`
+    is a pair, or is "auto" and the estimator's intercepts depend on the order of eras.
     """
     order, effects = estimator.era_order, intercepts_of(estimator)
     is_pair = not isinstance(order, str)

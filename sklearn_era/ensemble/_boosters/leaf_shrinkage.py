@@ -58,9 +58,9 @@ def shrink_leaves(
     booster: BaseEstimator, grower: Any, gradients: NDArray[Any], hessians: NDArray[Any]
 ) -> None:
     """Multiply each leaf of a grown tree by its factor if `leaf_shrinkage` is set. With
-    monotonic constraints, multiply all leaves by the mean factor, which keeps the order
-    of their values: the grower does not know all bounds of values, and a line search
-    ignores bounds.
+    monotonic constraints, multiply all leaves by the mean factor, to keep the order of
+    their values: values cannot be clipped, as the grower does not know all of their
+    bounds, and a line search ignores bounds.
     """
     if booster.leaf_shrinkage is None:
         return

@@ -3,8 +3,8 @@ the docstring of `Intercepts`.
 
 The prior of the constants c is flat, which makes the likelihood the restricted one.
 "Steps" are the values a_j, which decay by phi. With phi = 0, they are independent, as
-shocks u_j are, and the likelihood depends on ``q + tau2`` alone. Each has half of it: a
-level is linear in q then, and half is the mean share if all shares are equally likely.
+shocks u_j are, and the likelihood depends on ``q + tau2`` alone. Then q is half of the
+sum: the level is linear in q, and half is the mean if all shares are equally likely.
 """
 
 from collections.abc import Callable
@@ -149,7 +149,7 @@ def fit_level(series: Series) -> Level:
 
 
 def _climb(height: Callable[[Place], float], place: Place) -> Place:
-    """Climb from `place` along the axes of the grid; return a local maximum's place."""
+    """Step along the axes of the grid while `height` grows; return the last place."""
     while True:
         steps = [
             (*place[:axis], place[axis] + step, *place[axis + 1 :])
@@ -164,7 +164,9 @@ def _climb(height: Callable[[Place], float], place: Place) -> Place:
 
 
 class Evidence(NamedTuple):
-    """Products of the values and positions of eras, after constants are removed."""
+    """Products of the values and positions of eras with the inverse of the covariance
+    matrix, after the constants of groups of eras are removed.
+    """
 
     products: Array  # (2, 2), of both by the inverse of the covariance
     effects: Array  # (n_constants, 2)

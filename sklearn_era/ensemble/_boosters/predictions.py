@@ -43,12 +43,12 @@ class EraPredictionMixin(gradient_boosting.BaseHistGradientBoosting):
         "Predict the target, or the class, of rows.",
         CLASSES.format("predicted values or classes"),
         _KIND,
-        """Era of each row, or the name of their column in X, for a model with
-    `era_effects`. Rows of a training era get its intercept. All others, and all rows
-    without `eras`, get the forecast; with ``Intercepts(forecast="auto")``, for as many
-    eras ahead as numbers and dates show. Unknown labels that resemble a known one raise
-    a warning. After a fit to two named columns, times and groups, `eras` may be left
-    out if X has both.""",
+        """Era of each row, or the name of the column of eras in X, for a model with
+    `era_effects`. Rows of a training era get the era's intercept. Other rows, and all
+    rows without `eras`, get the forecast; with ``Intercepts(forecast="auto")``, it is
+    for as many eras ahead as numbers and dates show. Unknown labels that resemble a
+    known one raise a warning. After a fit to two named columns, times and groups,
+    `eras` may be left out if X has both.""",
     )
     def predict(self, X: Table, *, eras: Eras | None = None) -> NDArray[Any]:
         return super(EraPredictionMixin, in_eras(self, X, eras)).predict(X)

@@ -67,8 +67,6 @@ class EraScoringMixin(gradient_boosting.BaseHistGradientBoosting):
         return stops
 
     def _asked_for_eras(self) -> ScoringEras | None:
-        """Return the eras that the scorer gets; None if it takes no eras, or if this is
-        called out of a fit.
-        """
+        """Return the eras for the scorer; None if it takes none, or outside a fit."""
         state = getattr(self, "_fit_state", None)
         return state.scoring_eras if state and asks_for_eras(self._scorer) else None

@@ -87,7 +87,7 @@ cdef inline int n_fields_of(statistic what) noexcept nogil:
 cdef inline statistic statistic_of(
     const criterion_struct * criterion, int name
 ) noexcept nogil:
-    """Return the statistic that the key of the criterion `name` is computed from."""
+    """Return the statistic from which the criterion `name` computes its key."""
     cdef boltzmann_kind kind = kind_of_alpha(criterion.boltzmann_alpha)
     if name == ERA:
         if kind == boltzmann_kind.MEAN:
@@ -287,7 +287,7 @@ cdef inline void add_statistic(
     const criterion_struct * criterion, const lane_eras * lanes, int field,
     double * sums,
 ) noexcept nogil:
-    """Add the eras of `lanes` to a statistic's sums, for all splits, in registers."""
+    """Add the eras of `lanes` to a statistic's sums, with the sums in registers."""
     cdef:
         double[LANES] covered_here
         double[MAX_FIELDS * LANES] kept_here
@@ -326,7 +326,7 @@ cdef inline void add_absent_terms(
     statistic what, const criterion_struct * criterion, double n_absent,
     double * kept,           # IN and OUT, of the statistic
 ) noexcept nogil:
-    """Add `n_absent` eras to a statistic; they have no rows in the node, and gain 0."""
+    """Add `n_absent` eras without rows in the node, whose gain is 0, to a statistic."""
     cdef double alpha = criterion.boltzmann_alpha
     if what == SMOOTHED_GAINS or what == EXTREME_GAINS:
         add_gain(kind_of_alpha(alpha), alpha, 0.0, n_absent, kept, 1)
@@ -336,7 +336,7 @@ cdef inline void add_absent_terms(
 
 cdef inline bint counts_uncovered(statistic what) noexcept nogil:
     """Return whether an era that lacks `min_samples` rows on one side of a split may
-    change the statistic. True is never wrong, but costs time if these eras add 0.
+    change the statistic. True is always safe, but costs time if these eras add 0.
     """
     return what not in (
         DIRECTIONS, DIRECTIONS_AND_GAINS, MEAN_GAINS, EFFECTS, CHANGING_RATES, RATIOS,
@@ -381,8 +381,8 @@ cdef inline bint can_reach(
     int n_left,          # eras not yet added
     double min_key,
 ) noexcept nogil:
-    """Return whether a split can still reach `min_key`, and enough eras with the least
-    number of rows on both sides, once the last `n_left` eras are added.
+    """Return whether a split can still reach `min_key`, and can cover
+    `min_covered_eras` eras, once the last `n_left` eras are added.
     """
     cdef const double * own = sums + criterion.first_field[criterion.name] * stride
     if sums[0] + n_left < criterion.min_covered_eras:

@@ -101,10 +101,9 @@ cdef inline void add_gain(
 cdef inline void add_smoothed(
     double alpha, double gain, double count, double * sums, Py_ssize_t stride
 ) noexcept nogil:
-    """Add a gain `count` times to SMOOTHED sums, with one exponential. Branch-free.
-
-    The exponential is the weight of the gain. But if the gain is a new extreme, all
-    former weights are multiplied by the exponential.
+    """Add a gain `count` times to SMOOTHED sums, without a branch, and with one
+    exponential: the weight of the gain or, if the gain is a new extreme, the factor of
+    all earlier weights.
     """
     cdef:
         double offsets = sums[0]
@@ -128,7 +127,7 @@ cdef inline void add_smoothed(
 cdef inline void merge_gains(
     double alpha, double * sums, const double * others
 ) noexcept nogil:
-    """Add `others`, sums of other eras' gains, to `sums`; not for alpha = 0 (MEAN)."""
+    """Add `others`, the sums of other eras' gains, to `sums`; alpha is not 0 (MEAN)."""
     cdef:
         double offset = others[EXTREME_GAIN] - sums[EXTREME_GAIN]
         double shrunk
@@ -176,7 +175,6 @@ cdef inline bint rank_era(
     const double * gains, split_rank * rank,
 ) noexcept nogil:
     """Set a split's key to the Boltzmann mean of eras' gains; return whether it is > 0.
-
     DeLise (2023), definition 6, equation 36.
     """
     rank.primary = boltzmann(criterion.boltzmann_alpha, gains, eras.n_eras)

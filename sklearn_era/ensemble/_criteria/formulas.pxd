@@ -33,9 +33,8 @@ cdef inline double bounded(double value, double lower, double upper) noexcept no
 
 
 cdef inline double node_loss(double sum_gradients, double value) noexcept nogil:
-    """Return G v, twice the loss of a node of value v; -G² / (H + l2) if not clipped.
-
-    Equation 6 of Chen & Guestrin (2016), XGBoost, without the factor 1/2.
+    """Return G v, twice the loss of a node of value v, which is -G² / (H + l2) unless v
+    is clipped. Equation 6 of Chen & Guestrin (2016), XGBoost, without the factor 1/2.
     """
     return sum_gradients * value
 
@@ -118,10 +117,9 @@ cdef inline era_facts facts_of_era(
 cdef inline double gain_unit(
     const criterion_struct * criterion, double sum_hessians, double gradient_variance
 ) noexcept nogil:
-    """Return the factor of gains: 1 or, to normalise gains, 1 / (H V); 0 if H V is 0.
-
-    H is `sum_hessians`, and V the variance of gradients at the root, per unit of
-    hessian.
+    """Return the factor by which gains are multiplied: 1, or 1 / (H V) to normalise
+    them (0 if H V is 0). H is `sum_hessians`, and V is the variance of gradients at the
+    root, per unit of hessian.
     """
     cdef double unit = sum_hessians * gradient_variance
     if not criterion.normalize_era_gain:
@@ -148,7 +146,7 @@ cdef inline double is_informative(
 
 
 cdef inline era_sums neutral_unless(double informative, era_sums sums) noexcept nogil:
-    """Return a side's sums; if not `informative`, with gradients 0 and hessians 1."""
+    """Return a side's sums; unless `informative`, set gradients to 0, hessians to 1."""
     cdef era_sums result
     result.gradients = sums.gradients if informative > 0.0 else 0.0
     result.hessians = sums.hessians if informative > 0.0 else 1.0
@@ -160,9 +158,8 @@ cdef inline double era_contrast(
     era_sums left, era_sums right, double l2_regularization
 ) noexcept nogil:
     """Return (v_Lj - v_Rj) (H_Lj + l2) (H_Rj + l2), which has the sign of v_Lj - v_Rj.
-
-    The result is 0 if rounding alone could make the values differ: with sample weights,
-    g and h are rounded to float32, by up to 2^-24 of their size.
+    It is 0 if rounding alone could make the values differ: with sample weights, g and h
+    are rounded to float32, by up to 2^-24 of their size.
     """
     cdef:
         double a = right.gradients * (left.hessians + l2_regularization)
@@ -255,7 +252,7 @@ cdef inline void add_to_moments(
     bint has_extremes,        # a constant
     double value, double count, double * sums, Py_ssize_t stride,
 ) noexcept nogil:
-    """Add `value` to moments, `count` times (perhaps 0). Branch-free."""
+    """Add `value` to moments `count` times (perhaps 0), without a branch."""
     cdef:
         double origin = sums[ORIGIN * stride]
         double is_first = 1.0 if sums[0] == 0.0 else 0.0

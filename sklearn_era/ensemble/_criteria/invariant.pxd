@@ -11,9 +11,8 @@ from .formulas cimport (
 cdef inline double era_effect(
     era_sums left, era_sums right, double l2_regularization
 ) noexcept nogil:
-    """Return v_Lj - v_Rj: the difference of the sides' values in an era.
-
-    It replaces equation 20 of Liao et al. (2024), which ignores the right side.
+    """Return v_Lj - v_Rj: the difference of the sides' values in an era. It replaces
+    equation 20 of Liao et al. (2024), which ignores the right side.
     """
     return era_contrast(left, right, l2_regularization) / (
         (left.hessians + l2_regularization) * (right.hessians + l2_regularization)
@@ -23,9 +22,8 @@ cdef inline double era_effect(
 cdef inline double era_changing_rate(
     era_sums left, era_sums right, double l2_regularization
 ) noexcept nogil:
-    """Return v_Lj - v_j: the left side's value less the era's own value.
-
-    Equation 20 of Liao et al. (2024), Invariant Random Forest.
+    """Return v_Lj - v_j: the left side's value less the era's own value. Equation 20 of
+    Liao et al. (2024), Invariant Random Forest.
     """
     return node_value(left.gradients, left.hessians, l2_regularization) - node_value(
         left.gradients + right.gradients, left.hessians + right.hessians,
@@ -51,7 +49,6 @@ cdef inline double era_ratio(era_sums left, era_sums right) noexcept nogil:
 
 cdef inline double spread_of_ratios(const double * moments) noexcept nogil:
     """Return max_j I_j / min_j I_j - 1 of ratios I_j > 0; 0 for fewer than two ratios.
-
     Equation 16 of Liao et al. (2024), Invariant Random Forest.
     """
     if moments[N_VALUES] < 2.0:

@@ -38,12 +38,13 @@ SplitRank = namedtuple("SplitRank", "primary secondary gain priority")
 
 
 cdef class Criterion:
-    """The kernel's form of a criterion of sklearn_era.criteria.
+    """The form in which compiled code uses a criterion of sklearn_era.criteria.
 
-    Parameters are those that the criterion's `_kernel_parameters` returns, and limits.
-    `min_covered_eras` is `min_era_coverage` as a number of eras. For the statistic
-    RATIO, weights of positive rows stand in place of gradients, and weights of all rows
-    in place of hessians. `custom` is the object that computes the keys of "custom".
+    Its parameters are limits of splits, and those that the criterion's
+    `_kernel_parameters` returns. `min_covered_eras` is `min_era_coverage` as a number
+    of eras. For the statistic RATIO, weights of positive rows stand in place of
+    gradients, and weights of all rows in place of hessians. `custom` is the object that
+    computes the keys of "custom".
     """
 
     cdef readonly criterion_struct params

@@ -33,10 +33,9 @@ cdef inline bint penalise(
 cdef inline criterion_struct criterion_of_unit(
     const criterion_struct * criterion
 ) noexcept nogil:
-    """Return the criterion whose largest key in the node is the unit of penalties.
-
-    Keys of INVARIANT and TIME_ROBUST may be negative. So the units are the gain for
-    INVARIANT, and the decrease of impurity for TIME_ROBUST.
+    """Return the criterion whose largest key in the node is the unit of penalties. As
+    keys of INVARIANT and TIME_ROBUST may be negative, it ranks by the gain in place of
+    INVARIANT, and by the decrease of impurity in place of TIME_ROBUST.
     """
     cdef criterion_struct of_unit
     if criterion.name == INVARIANT:

@@ -68,10 +68,8 @@ cdef inline bint rank_split(
 cdef inline double gain_beyond_rounding(
     const criterion_struct * criterion, double loss  # of the node
 ) noexcept nogil:
-    """Return the bound above which a pooled gain is more than a rounding error.
-
-    scikit-learn adds 1e-15 to each sum of hessians, so that splits between equal rows
-    have a negative gain.
+    """Return the bound above which a pooled gain is more than rounding. Splits between
+    equal rows have a negative gain, as scikit-learn adds 1e-15 to each sum of hessians.
     """
     return max(criterion.min_gain, 1e-14 * fabs(loss))
 
@@ -104,8 +102,8 @@ cdef inline criterion_struct directions_alone(
 cdef inline bint keeps_directions_alone(
     const criterion_struct * criterion
 ) noexcept nogil:
-    """Return whether the sums over eras are of directions only, and an era counts if it
-    has a row on each side.
+    """Return whether the sums over eras are sums of directions only, and a single row
+    on each side is enough for an era to count.
     """
     return (
         criterion.n_statistics == 1

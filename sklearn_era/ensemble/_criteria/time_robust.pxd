@@ -76,7 +76,7 @@ cdef inline void add_impurity(
     double * sums,       # IN and OUT
     Py_ssize_t stride,
 ) noexcept nogil:
-    """Add an era's impurity after a split, and the decrease, to `sums`. Branch-free."""
+    """Add an era's impurity after a split, and its decrease, to `sums`, branch-free."""
     cdef:
         double after = impurity_after(era, decrease)
         double share = era.share * decrease

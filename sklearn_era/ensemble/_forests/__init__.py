@@ -1,6 +1,6 @@
 """Grow forests of trees whose splits compare eras.
 
-- ``estimators``: parameters and predictions; ``docstrings``: documentation of both;
+- ``estimators``: parameters and predictions; ``docstrings``: the forests' docstrings;
 - ``fit``: first the ``checks`` and the bins; then, for each tree (``iteration``), the
   draw of eras and rows (``sampling``) and the growth of the tree (``tree_grower``);
 - ``class_forest``: the trees of one class, as a forest;

@@ -27,8 +27,8 @@ def describe_draws(
     forest: BaseEstimator, X_binned: NDArray[Any], y: Array,
     era_columns: list[EncodedEras],
 ) -> str:  # fmt: skip
-    """Return a digest of the rows, in their order, and of everything except the seed
-    that determines which rows trees draw.
+    """Return a digest of the rows, in their order, and of all else that determines
+    which rows trees draw, except the seed.
     """
     parameters = (forest.bootstrap, forest.max_samples, forest.random_segments)
     digest = hashlib.sha256(repr((X_binned.shape, parameters)).encode())
@@ -106,8 +106,8 @@ def what_trees_draw(
 def check_bootstrap(
     forest: BaseEstimator, n_samples: int, era_columns: list[EncodedEras]
 ) -> None:
-    """Raise ValueError if `max_samples` is too large, or if `bootstrap` is False and
-    `max_samples` or `oob_score` needs a bootstrap.
+    """Raise ValueError if `max_samples` is too large, or if `max_samples` or
+    `oob_score` is set although `bootstrap` is False.
     """
     if forest.bootstrap is False:
         for name in ("oob_score", "max_samples"):

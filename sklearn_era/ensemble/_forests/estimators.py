@@ -239,7 +239,7 @@ class EraForestClassifier(
         return self.classes_[self._probabilities(raw).argmax(axis=1)]
 
     def _probabilities(self, raw: NDArray[Any]) -> Array:
-        """Return class probabilities; of two classes, `raw` has only the second."""
+        """Return class probabilities; with two classes, `raw` is of the second only."""
         if self.classes_.size == 1:
             return np.ones((raw.shape[0], 1))
         # Rounding may lift a mean of proportions above 1.

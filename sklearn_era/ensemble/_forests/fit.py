@@ -59,14 +59,14 @@ class ForestFitMixin(IterationMixin, OutOfBagMixin):
             The input samples. A :class:`~sklearn_era.ensemble.BinnedDataset` includes
             the target, weights and eras, which must then not be passed.
         y : array-like of shape (n_samples,)
-            Target values. Only a `BinnedDataset` has its own, and needs no `y`.
+            Target values; not needed with a `BinnedDataset`, which has its own.
         sample_weight : array-like of shape (n_samples,), default=None
             Weights of the rows. They do not affect which rows are drawn.
         eras : array-like of shape (n_samples,) or (n_samples, n_columns), str, list \
                 of str or dict, default=None
-            Era of each row: a week, a hospital, a region. Labels of any type that
-            `np.unique` sorts (int, str, datetime64), or an ordered categorical; rows
-            need not be in order. With several columns, each combination of their labels
+            Era of each row: a week, a hospital, a region. Labels may be of any type
+            that `np.unique` sorts (int, str, datetime64), or an ordered categorical;
+            rows need not be in order. With several columns, each combination of labels
             is an era, a tuple in the order of the columns. Strings name columns of the
             data frame X, which are then not features. Required unless
             `split_criterion="gain"` and rows are drawn regardless of eras. A dict has
@@ -234,9 +234,7 @@ class ForestFitMixin(IterationMixin, OutOfBagMixin):
         ]
 
     def _fitted_so_far(self) -> dict[str, Any] | None:
-        """Return the attributes that the forest has if the fit stops here; return None
-        if there is no tree so far.
-        """
+        """Return the attributes if the fit stops here; None if there is no tree yet."""
         trees = self._trees_so_far()
         return copy_attributes(self) | {"_predictors": trees} if trees else None
 

@@ -117,7 +117,7 @@ class IterationMixin(gradient_boosting.BaseHistGradientBoosting):
     def _tree_bins(
         self, X_binned: NDArray[np.uint8], columns: NDArray[np.intp]
     ) -> TreeBins:
-        """Return the facts about the bins of a tree's columns that the grower needs."""
+        """Return the `TreeBins` of the columns of a tree, for the tree's grower."""
         mapper = self._bin_mapper
         return TreeBins(
             n_bins=self.max_bins + 1,

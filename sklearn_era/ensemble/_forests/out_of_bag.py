@@ -126,8 +126,8 @@ class OutOfBagMixin(gradient_boosting.BaseHistGradientBoosting):
 
 
 def _as_passed(values: Array, order: NDArray[np.uint32] | None) -> Array:
-    """Return values of the rows of a `BinnedDataset` in the order in which the rows
-    were passed to it; `order` None is the same order.
+    """Return `values` of a data set's rows in the order in which the rows were passed
+    to it; `order` is the data set's, or None if the two orders are the same.
     """
     if order is None:
         return values

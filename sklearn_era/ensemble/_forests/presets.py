@@ -32,8 +32,8 @@ _RATIO = Invariant(penalty=5.0, statistic="ratio", rule="every_era")
 class TimeRobustForestRegressor(EraForestRegressor):
     """A time robust forest for regression, as in Moneda's package (2021).
 
-    Trees consider splits that leave at least 100 rows of every era on both sides, and
-    take the split with the smallest variance, on average over eras. The regressor of
+    Trees only use splits with at least 100 rows of every era on both sides, and choose
+    the one with the smallest variance, on average over eras. The regressor of
     Moneda's package ranks splits by standard deviations times numbers of rows; in
     version 0.1.14, its fit fails. For your own data, begin with
     ``EraForestRegressor(split_criterion="time_robust")``, whose trees also split nodes
@@ -58,9 +58,9 @@ class TimeRobustForestRegressor(EraForestRegressor):
 class TimeRobustForestClassifier(EraForestClassifier):
     """A time robust forest for classification, as in Moneda's package (2021).
 
-    Trees consider splits that leave at least 100 rows of every era on both sides, and
-    take the split with the smallest Gini impurity, on average over eras. For your own
-    data, begin with ``EraForestClassifier(split_criterion="time_robust")``.
+    Trees only use splits with at least 100 rows of every era on both sides, and choose
+    the one with the smallest Gini impurity, on average over eras. For your own data,
+    begin with ``EraForestClassifier(split_criterion="time_robust")``.
 
     Parameters and attributes are those of :class:`EraForestClassifier`, with the
     defaults of :class:`TimeRobustForestRegressor`.
@@ -99,7 +99,7 @@ class InvariantForestClassifier(EraForestClassifier):
     The forest is like :class:`InvariantForestRegressor`, with the paper's penalty for
     classes. For each era, take the share of the positive rows that go left, and divide
     it by the share of the negative rows that go left; the penalty is on the variation
-    of this ratio over eras. It compares two classes; for more classes, pass
+    of this ratio over eras. The ratio needs two classes; for more, pass
     ``split_criterion=Invariant(penalty=10.0, rule="every_era")``. For your own data,
     begin with ``EraForestClassifier(split_criterion="invariant")``.
 

@@ -60,7 +60,7 @@ def draw_tree_rows(
     rng: np.random.Generator, n_samples: int, eras: EncodedEras | None,
     bootstrap: Bootstrap, max_samples: float | int | None,
 ) -> TreeRows:  # fmt: skip
-    """Draw the rows of a tree; return them with their eras."""
+    """Draw the rows of a tree; return them (None for all rows) with their eras."""
     if bootstrap is False:
         return TreeRows(None, eras)
     if bootstrap == "rows":

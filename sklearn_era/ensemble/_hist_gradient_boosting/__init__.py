@@ -1,4 +1,4 @@
-"""scikit-learn's own ``gradient_boosting``, patched at import.
+"""Import scikit-learn's own ``gradient_boosting``, and patch it.
 
 The patches are in ``patches/`` of the repository, and installed here. Binning,
 histograms, the plain grower and the predictors are the installed scikit-learn's.

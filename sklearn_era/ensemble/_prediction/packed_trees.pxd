@@ -136,8 +136,8 @@ cdef class PackedTrees:
 
 
 cdef inline int place(uint64_t leaves) noexcept nogil:
-    """Return a number below 64 that stands for the lowest set bit of `leaves`. A de
-    Bruijn sequence gives each bit another number.
+    """Return a number below 64 that stands for the lowest set bit of `leaves`: by a de
+    Bruijn sequence, a different number for each bit.
     """
     return <int> (((leaves & -leaves) * <uint64_t> 0x03F79D71B4CB0A89) >> 58)
 

@@ -30,8 +30,8 @@ cdef class PackedTrees:
 
     `predictors` has a list of trees for each iteration, one tree for each output.
     `X_shape` and `out_shape` are the shapes of X and of the raw predictions.
-    `known_cat_bitsets` and `f_idx_map` come from scikit-learn's bin mapper. The
-    attribute of a tree that holds the categories that go left is named `categories`.
+    `known_cat_bitsets` and `f_idx_map` come from scikit-learn's bin mapper.
+    `categories` is the name of a tree's attribute for the categories that go left.
     """
 
     def __cinit__(
@@ -275,9 +275,9 @@ def check_trees(
 cdef inline uint32_t pack_categories(
     const node_struct * node, const tree_limits * limits, tree_struct * tree
 ) noexcept nogil:
-    """Add the set of categories that go left at a split, and unknown categories if
-    missing values go left; return the index of the set. Each split has a set of its
-    own, as a split by a column's only category has another split's bitset.
+    """Add the set of categories that go left at a split, and of unknown categories if
+    missing values go left; return the index of the set. Splits cannot share sets by
+    `bitset_idx`: that of a split by a column's only category belongs to another split.
     """
     cdef:
         uint32_t * goes_left = tree.goes_left + tree.n_categorical * CATEGORY_WORDS

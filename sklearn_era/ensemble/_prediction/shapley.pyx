@@ -40,7 +40,7 @@ cdef enum:
 
 
 cdef class Work:
-    """The arrays that all functions of a call work on."""
+    """The arrays of one call of `add_shapley_values`, which all its functions share."""
     cdef:
         PackedTrees trees
         const double[:, ::1] X, background
@@ -215,14 +215,14 @@ cdef void add_tile(
 
 
 cdef inline double * rows_of(int level, int n_points, double * levels) noexcept nogil:
-    """Return where a level begins: mask of passing rows, then products, then sums."""
+    """Return the address of a level: mask of passing rows, then products, then sums."""
     return levels + level * (2 * n_points + 1) * TILE_ROWS
 
 
 cdef inline void open_edge(
     const edge_struct * edge, int n_points, const double * table, double * levels
 ) noexcept nogil:
-    """Set an edge's products, by point and row: factors times the products above it."""
+    """Set an edge's products by point and row: its factors times the products above."""
     cdef:
         double * o = rows_of(edge.level, n_points, levels)
         const double * o_before = rows_of(edge.previous, n_points, levels)
@@ -340,8 +340,8 @@ cdef void add_leaf(
     set_struct * sets, double * memo, const Py_ssize_t * path, double * values,
 ) noexcept nogil:
     """Add a leaf's Shapley values to `values`, the address of column 0. `fails` has the
-    set of features that each row fails, then each background row; `path` has the
-    columns of the path's features.
+    set of features that each row fails, then the set for each background row; `path`
+    has the columns of the path's features.
     """
     cdef:
         bint is_small = leaf.n_features <= MEMO_FEATURES
@@ -379,7 +379,7 @@ cdef bint value_set(
     Work work, uint64_t fails, int n_features, const set_struct * sets,
     Py_ssize_t n_sets, double * values,
 ) noexcept nogil:
-    """Set the values of rows that fail the features `fails`; return False if all 0."""
+    """Set values of rows that fail the features `fails`; return False if all are 0."""
     cdef:
         double total = 0.0       # that each of the failed features takes away
         double share

@@ -166,7 +166,7 @@ cdef int add_in_threads(
     PackedTrees trees, const matrix * X, double[:, :] raw_predictions,
     Py_ssize_t n_threads,
 ) except -1:
-    """Add all packed trees' predictions for all rows."""
+    """Add the predictions of all packed trees to `raw_predictions`, by threads."""
     cdef:
         Py_ssize_t n_tiles = (X.n_rows + TILE_ROWS - 1) // TILE_ROWS
         Py_ssize_t n_abreast = 1 if trees.n_small == trees.n_trees else TILES_PER_PASS
@@ -275,9 +275,8 @@ cdef inline void add_large_tree(
     const tree_struct * tree, const double * tile, int n_rows, double * sums,
     Py_ssize_t stride, bint is_plain,
 ) noexcept nogil:
-    """Add a large tree's values; some rows descend side by side.
-
-    `is_plain` is a constant: True if no value is missing and there are no categories.
+    """Add a large tree's values; some rows descend side by side. `is_plain` is a
+    constant: True if no value is missing and there are no categories.
     """
     cdef:
         const double * values

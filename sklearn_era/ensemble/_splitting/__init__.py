@@ -12,7 +12,7 @@
 - ``fixed_points``: integers in place of gradients and hessians;
 - ``bundles``: features of few bins that are summed up jointly;
 - ``nodes``: a tree's data and limits, a node, and the pooled gain of a split;
-  ``monotonic``: the rules of monotonic constraints; ``ties``: which of two is better;
+  ``monotonic``: the rules of monotonic constraints; ``ties``: the better of two splits;
 - ``histograms``: a node's sums by bin, pooled, and the sums by era that it keeps;
   ``store``: the memory of both kinds of sums;
 - ``candidates``: the splits that a node may have, and the best of them;

@@ -27,9 +27,8 @@ MAX_CODES = 16
 
 
 def bundle_features(n_codes, has_missing, is_categorical):
-    """Return slices of neighbouring features, as bundles to be summed up jointly.
-
-    A bundle's combinations of codes fit a byte. A feature's codes are its bins, and one
+    """Return slices of neighbouring features, as bundles to be summed up jointly. A
+    bundle's combinations of codes fit a byte. A feature's codes are its bins, and one
     more for missing values. A feature with more than MAX_CODES codes is a bundle of its
     own, and so is a categorical feature. So neighbours do not decide how a feature is
     summed up, and equal columns have equal gains.
@@ -61,10 +60,9 @@ def n_numeric_splits(n_codes, has_missing):
 
 
 def masks_of_splits(n_codes, has_missing):
-    """Return the masks of a bundle, as an array of shape (n_cells, n_lanes).
-
-    The first lanes are for the splits, in the order of `set_orders`, and the next lane
-    is for all rows. A mask is -1 if a combination of codes goes to the left, else 0.
+    """Return the masks of a bundle, as an array of shape (n_cells, n_lanes). The first
+    lanes are for the splits, in the order of `set_orders`, and the next lane is for all
+    rows. A mask is -1 if a combination of codes goes to the left, else 0.
     """
     n_cells = math.prod(n_codes)
     columns = []
@@ -82,7 +80,8 @@ def masks_of_splits(n_codes, has_missing):
 
 
 cdef class FeatureBundles:
-    """The `features` of scikit-learn's `splitter`, in ascending order, as bundles.
+    """The bundles of a tree's `features`, ascending, with the data of scikit-learn's
+    `splitter`.
 
     A bundle of features with few bins has masks, which mark the combinations of codes
     on the left of each split, and a joint code for each row.

@@ -35,7 +35,7 @@ cdef inline int choose_split(
     CandidateSplits splits, const criterion_struct * criterion, search_step step,
     int n_threads, node_choice * choice  # IN and OUT; see `search_node`
 ) except -1:
-    """Choose a node's split by all threads; raise an error of a criterion in Python."""
+    """Choose a node's split, by all threads; raise the error of a Python criterion."""
     splits.n_taken[THREADS] += n_threads > 1
     if n_threads == 1:
         with nogil:
@@ -55,9 +55,9 @@ cdef inline int choose_split(
 cdef inline bint wants_to_look_at_rows(
     CandidateSplits splits, const criterion_struct * criterion, int n_rows, int n_listed
 ) noexcept nogil:
-    """Return whether to look at the rows, to prune splits with rows of too few eras on
-    both sides. Looking does not pay if eras have so many rows that they span most
-    splits.
+    """Return whether to look at the rows, to find and drop splits that too few eras can
+    cover. This does not pay if eras have so many rows that their rows are on both sides
+    of most splits.
     """
     return (
         splits.is_alone
@@ -75,11 +75,11 @@ cdef inline void search_node(
 ) noexcept nogil:
     """Find the split of a node, and set `result`; all threads of the team call this.
 
-    With a `min_gain_share`, nodes are split in the order of their splits' gains. A node
-    without an admissible split of this share takes the split of its largest gain, so
-    the largest gain bounds the node's place in the queue. The step GAINS_ALONE finds
-    the largest gain only; ERAS_ALONE compares eras, once the node may be the next to be
-    split; WHOLE_SEARCH does both.
+    The step GAINS_ALONE finds the largest gain only; ERAS_ALONE compares eras, once the
+    node may be the next to be split; WHOLE_SEARCH does both. With a `min_gain_share`,
+    nodes are split in the order of their splits' gains. A node without an admissible
+    split of this share takes the split of its largest gain, so the largest gain bounds
+    the node's place in the queue.
     """
     cdef:
         node_choice choice
@@ -158,7 +158,7 @@ cdef inline feature_split split_of_largest_gain(
 cdef inline feature_split best_by_eras(
     CandidateSplits splits, const criterion_struct * criterion, thread_team team
 ) noexcept nogil:
-    """Return the best split by the key after penalties, among splits of enough gain."""
+    """Return the split of the best key, less penalties, among splits of enough gain."""
     cdef:
         criterion_struct of_unit
         feature_split largest
@@ -175,9 +175,7 @@ cdef inline feature_split best_by_eras(
 cdef inline bint covers_too_few(
     CandidateSplits splits, const criterion_struct * criterion, thread_team team
 ) noexcept nogil:
-    """Return whether all listed splits (of enough gain) have too few eras with the
-    least number of rows on both sides.
-    """
+    """Return whether no listed split has enough eras with enough rows on both sides."""
     cdef criterion_struct covering = gain_alone(criterion, criterion.min_covered_eras)
     return not rank_splits(splits, &covering, team).found
 

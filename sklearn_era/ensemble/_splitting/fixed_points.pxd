@@ -150,7 +150,7 @@ cdef inline void sums_as_doubles(
     double * hessians,             # OUT; NULL: they are counts, without low words
     double * counts,               # OUT
 ) noexcept nogil:
-    """Convert sums from integers to doubles, in loops that the compiler vectorises."""
+    """Convert sums of integers to doubles, in loops that the compiler vectorises."""
     cdef:
         double unit = values.unit
         double hessian_unit = values.hessian_unit
@@ -178,7 +178,7 @@ cdef inline void take_right_gradients(
     int last,                      # cell: all rows
     int n, double * gradients,  # OUT
 ) noexcept nogil:
-    """Set right sides' gradients exactly, to the sum of all rows less the left side."""
+    """Set right sides' gradients, the exact differences of all rows and left sides."""
     cdef:
         const long long * high = planes + (1 + (values.hessians != NULL)) * stride
         const long long * low = high + stride

@@ -36,7 +36,7 @@ cdef set_units(
     int n_threads,
     exchange,                # an `Exchange`
 ):
-    """Set the units and `has_low_words` of the values, the same in all processes."""
+    """Set the units and `has_low_words` of `values`, equally in all processes."""
     cdef bint vary = values.hessians != NULL
     cdef int least_bits
     values.are_finite = True
@@ -68,7 +68,6 @@ cdef fix_point(
     double * unit,   # OUT
 ):
     """Set `scale` and `unit` so that the largest value is an integer of `n_bits` bits.
-
     Set `are_finite` to False if a value is not finite, and `has_low_words` to True if
     more than the given `share` of values have fewer than `least_bits` bits.
     """

@@ -1,4 +1,4 @@
-"""The nodes and leaves of a tree that is being grown."""
+"""Keep the nodes and leaves of a tree that is being grown."""
 
 from cython.parallel import prange
 
@@ -25,8 +25,8 @@ cdef class GrownTree:
 
     @property
     def finalized_leaves(self):
-        """Return the leaves from left to right. So sums over leaves have the same bits,
-        whatever the order in which threads made the leaves.
+        """Return the leaves from left to right. Then sums over leaves have the same
+        bits, whatever the order in which threads made the leaves.
         """
         cdef int number
         leaves, waiting = [], [0]

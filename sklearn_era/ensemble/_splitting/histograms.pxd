@@ -35,7 +35,7 @@ cdef inline child_sums describe_child(
     EraRows rows,           # of the child
     bint is_alone,
 ) noexcept nogil:
-    """Choose the format of sums of a child or the root; return format and addresses."""
+    """Choose how to store a child's or the root's sums; return format and addresses."""
     cdef child_sums sums
     if child.by_era != NULL:
         rows.list_eras(True, NULL)

@@ -86,9 +86,9 @@ cdef inline int take_next(
     int n,               # of these
     int most, bint are_deferred,
 ) noexcept nogil:
-    """Append the next nodes of the queue to `numbers`, which has at most `most` nodes:
-    nodes still to be compared by eras if `are_deferred`, else nodes to be split. Return
-    the new length of `numbers`.
+    """Append to `numbers` the nodes of the queue that come next, up to `most` nodes in
+    all. If `are_deferred`, take nodes whose eras are still to be compared, else nodes
+    to be split. Return the new length of `numbers`.
     """
     cdef int best, number, i
     while n < most:

@@ -21,7 +21,7 @@ cdef enum:
 
 
 cdef inline int give_back(HistogramStore store, int * slot) except -1:
-    """Return the memory of number `slot` to its store, and set `slot` to -1 (none)."""
+    """Give the memory of number `slot` back to its store; set `slot` to -1 (none)."""
     if slot[0] >= 0:
         store.free.append(store.slots[slot[0]])
         slot[0] = -1
@@ -36,9 +36,9 @@ cdef inline NodeHistograms lend(
     SplitterState self, HistogramStore store, const grown_node * node,
     NodeHistograms parent, bint by_era=False
 ):
-    """Return memory for a node's sums by bin, or None if memory runs out. If there
-    are enough rows, add room for sums by era: if `parent` has such sums or, without a
-    parent, if `by_era`.
+    """Return memory for a node's sums by bin, or None if memory runs out. Add room for
+    sums by era if there are enough rows, and if `parent` has sums by era or, without a
+    parent, `by_era` is True.
     """
     cdef:
         NodeHistograms histograms
@@ -130,7 +130,7 @@ cdef inline bint keeps_eras(SplitterState self) noexcept:
 
 
 cdef inline NodeHistograms histograms_of(SplitterState self, grown_node * node):
-    """Return a node's sums by bin over all eras: stored ones, or sums of its rows."""
+    """Return a node's sums by bin over all eras; sum up its rows if none are stored."""
     cdef NodeHistograms histograms
     if node.slot < 0:
         # Without sums by era, which would list its eras anew.

@@ -105,9 +105,8 @@ cdef inline side_values values_of_sides(
     const tree_data * tree, const pooled_node * node,
     double gradients_left, double hessians_left,
 ) noexcept nogil:
-    """Return the Newton values of both sides, clipped to the bounds of the node.
-
-    The right side's sums are differences of doubles, as in scikit-learn.
+    """Return the Newton values of both sides, clipped to the bounds of the node. The
+    right side's sums are differences of doubles, as in scikit-learn.
     """
     cdef:
         double l2 = tree.l2_regularization
@@ -125,7 +124,6 @@ cdef inline double gain_of_sides(
     const pooled_node * node, double gradients_left, side_values values
 ) noexcept nogil:
     """Return G v - G_L v_L - G_R v_R, the gain of a split, whose values may be clipped.
-
     Equation 7 of Chen & Guestrin (2016), XGBoost, in scikit-learn's units: without the
     factor 1/2 and without the cost of a split.
     """

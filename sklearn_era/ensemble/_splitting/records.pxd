@@ -45,8 +45,9 @@ cdef inline int add_leaf(
 cdef inline void split_leaf(
     tree_records * records, int number, const feature_split * split, bint has_missing
 ) noexcept nogil:
-    """Turn a leaf into an inner node with this split. Unless the split's feature has
-    missing values, those of rows to predict go to the larger child.
+    """Turn a leaf into an inner node with this split. Unless its feature has missing
+    values in training (`has_missing`), missing values in rows to predict go to the
+    larger child.
     """
     cdef node_record * record = &records.nodes[number]
     record.is_leaf = False

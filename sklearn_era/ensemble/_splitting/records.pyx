@@ -1,4 +1,4 @@
-"""The arrays of scikit-learn's predictor, filled by the growers of trees."""
+"""Hold the arrays of scikit-learn's predictor, which the growers of trees fill."""
 
 import numpy as np
 

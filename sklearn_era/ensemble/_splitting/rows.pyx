@@ -98,7 +98,7 @@ cdef class EraRows:
             start_words(self, &self.of_others)
 
     def start_tree(self, gradients, hessians, int n_threads):
-        """Take over the next tree's gradients and hessians; return the sum of each."""
+        """Take over the next tree's gradients and hessians; return their two sums."""
         cdef:
             const G_H_DTYPE_C [::1] gradient_view = gradients
             const G_H_DTYPE_C [::1] hessian_view = hessians
@@ -143,7 +143,7 @@ cdef class EraRows:
             self.words = np.empty(other.words.shape[0], dtype=np.int64)
 
     cdef const summed_values * values_to_compare(self) noexcept nogil:
-        """Return the values that compare eras: `of_gradients` or `of_others`."""
+        """Return the values by which to compare eras: `of_gradients` or `of_others`."""
         return &self.of_others if self.compares_others else &self.of_gradients
 
     cdef void start_node(
@@ -223,11 +223,10 @@ cdef class EraRows:
     cdef void pack_contrasts(
         self, const summed_values * values, row_block * block, int count_bits
     ) noexcept nogil:
-        """Pack each row's term of the contrast G n_L - G_L n of a split in an era.
-
-        G is the sum of gradients of the era's n rows, G_L of its n_L rows on the left.
-        A contrast of 0 is a tie, which rounding can turn into a contrast of up to
-        REL_TOL G n_L n_R / n, or up to REL_TOL G n / 4, as n_L n_R is at most n^2 / 4.
+        """Pack each row's term of the contrast G n_L - G_L n of a split in an era. G is
+        the sum of gradients of the era's n rows, G_L of its n_L rows on the left. A
+        contrast of 0 is a tie, which rounding can turn into a contrast of up to REL_TOL
+        G n_L n_R / n, or up to REL_TOL G n / 4, as n_L n_R is at most n^2 / 4.
         """
         cdef:
             const unsigned int * rows = self.sample_indices

@@ -26,7 +26,9 @@ cdef inline void search_side_by_side(
     bint are_children,      # still to be summed up
     int n_threads,
 ) noexcept:
-    """Find the splits of the nodes in `n` searches, after summing up any children."""
+    """Find the splits of the nodes in the first `n` searches. If `are_children`, sum up
+    the children of these nodes, and find the splits of the children instead.
+    """
     set_count(&self.n_done, 0)
     self.splits.n_taken[THREADS] += n_threads > 1
     with nogil:
@@ -78,8 +80,8 @@ cdef inline void search_unclaimed(
     int n,                  # from `search` on, in the list
     bint are_children, bint sums_up,
 ) noexcept nogil:
-    """Claim the nodes that no other thread has claimed yet, one by one; search them or,
-    if `are_children`, their children. If `sums_up`, part their rows and sum them first.
+    """Claim the nodes that no other thread has claimed, one by one. Search each node
+    or, if `are_children`, its children. If `sums_up`, first part and sum up the rows.
     """
     cdef int n_left
     if n == 0:
@@ -102,7 +104,7 @@ cdef inline void sum_children(
     NodeSearch memory,      # of the calling thread, or of all
     NodeSearch search, thread_team team
 ) noexcept nogil:
-    """Sum up a node's smaller child; turn the node's sums into the larger child's."""
+    """Sum up a node's smaller child; change the node's sums to the larger child's."""
     if team.rank == 0:
         memory.rows.start_node(
             &self.partition[0] + search.smaller.node.start, search.smaller.n_rows

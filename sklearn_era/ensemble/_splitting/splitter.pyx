@@ -112,7 +112,7 @@ cdef class EraSplitter(SplitterState):
         self.n_the_gains += node.choice.is_the_gains
 
     cdef int release(self, grown_node * node) except -1:
-        """Return the memory of a node's sums to the stores that lent it."""
+        """Give the memory of a node's sums back to the stores that lent it."""
         give_back(self.store, &node.slot)
         give_back(self.of_all, &node.slot_of_all)
         return 0
@@ -166,8 +166,8 @@ cdef class EraSplitter(SplitterState):
         const uint8_t * is_active, bint is_first,
     ) except -1:
         """Lend memory for the sums of a node's children to the search at `place` in the
-        list of searches (`NodeSearch.next`). Return whether there is enough memory.
-        The children of the queue's first node are not deferred: their turn is near.
+        list of searches (`NodeSearch.next`). Return whether there is enough memory. The
+        children of the queue's first node are not deferred, as they may soon be split.
         """
         cdef NodeSearch search = self.search
         if node.slot < 0:
@@ -189,9 +189,10 @@ cdef class EraSplitter(SplitterState):
         return True
 
     cdef int search_children(self, int n, bint shares_sums) except -1:
-        """Sum up and search the children of `n` nodes. A thread parts one node's rows
-        and searches the children, so that few data pass between threads, and then helps
-        the others; or all `shares_sums`, of rows parted before.
+        """Sum up and search the children of `n` nodes. If `shares_sums`, all threads
+        first sum up the children, whose rows are parted already. Else each thread parts
+        a node's rows, sums up and searches its children, so that few data pass between
+        threads, and then helps others.
         """
         cdef int n_threads = threads_for(
             min(self.n_threads, 2 * n), n * self.bundles.n_bins

@@ -89,7 +89,7 @@ cdef class SplitterState:
 
     @property
     def ways(self):
-        """Return, by name, how often the fit took each path through the code."""
+        """Return a dict from each path through the code to how often it was taken."""
         cdef NodeSearch search = self.search
         n_taken = np.zeros(len(WAYS), dtype=np.intp)
         while search is not None:

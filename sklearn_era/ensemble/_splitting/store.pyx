@@ -1,5 +1,4 @@
 """Keep the sums of nodes in memory until the nodes are split, 16 or 24 bytes per bin.
-
 The memory also holds the sums by era on splits' left sides, if all bundles of features
 have masks and eras have many rows.
 """

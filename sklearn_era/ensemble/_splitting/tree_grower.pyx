@@ -147,8 +147,9 @@ cdef class EraTreeGrower(GrownTree):
         return 0
 
     cdef int split_nodes(self) except -1:
-        """Split the first node of the queue and, for other threads, likely next nodes.
-        Search all children; they join the queue when their parent is taken out of it.
+        """Split the first node of the queue and, to employ all threads, likely next
+        nodes. Search all children; they join the queue when their parent is taken out
+        of it.
         """
         cdef:
             int[MAX_AT_ONCE] numbers
@@ -210,7 +211,7 @@ cdef class EraTreeGrower(GrownTree):
         )
 
     cdef int take_first(self, int * numbers, bint looks_ahead) noexcept:
-        """Set `numbers` to the nodes to split at once; return how many there are."""
+        """Set `numbers` to the nodes to split together; return how many there are."""
         cdef:
             # Splits that are left. New nodes overtake those far behind, and the last
             # split needs no search for its children's splits.

@@ -24,8 +24,8 @@ cdef inline void visit_columns(
     int first,        # among the listed columns
     int stop, double min_key, thread_team team,
 ) noexcept nogil:
-    """Add the node's eras, one chunk of rows after another, to the sums over eras of
-    the splits in listed columns.
+    """Add the node's eras to the sums over eras of the splits in some listed columns,
+    one chunk of rows after another.
     """
     cdef:
         const node_struct * node = splits.node

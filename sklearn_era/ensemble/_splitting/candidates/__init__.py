@@ -1,4 +1,4 @@
-"""The candidate splits of a node, and the best of them.
+"""Find the candidate splits of a node, and the best of them.
 
 - ``splits``: all candidates of one node after another, and their sums over processes;
 - ``orders``: the orders in which bins, categories and missing values move to the left

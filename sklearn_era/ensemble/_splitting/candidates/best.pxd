@@ -19,7 +19,7 @@ from ..._criteria.split_sums cimport add_absent_eras, take_lane
 cdef inline void find_gains(
     CandidateSplits splits, thread_team team
 ) noexcept nogil:
-    """Set the largest gain of each feature that the node may use, by all threads."""
+    """Set the largest gain of each active feature, by all threads of the team."""
     cdef:
         feature_bins * feature
         order_sides sides
@@ -77,7 +77,7 @@ cdef inline feature_split rank_splits(
     double unit_of_penalties=0.0,
     bint of_first=False,             # only the columns compared first
 ) noexcept nogil:
-    """Return the best listed split, once all threads have compared their splits."""
+    """Wait for all threads to compare their splits; return the best listed split."""
     cdef:
         feature_bins * feature
         feature_split best
@@ -141,7 +141,7 @@ cdef inline feature_split make_split(
     int place,                # among its splits
     double gain, double n_left, double sum_gradients_left, double sum_hessians_left,
 ) noexcept nogil:
-    """Return a split, with its gain as the key."""
+    """Return the split at `place` in the `k`-th order, with its gain as the key."""
     cdef:
         feature_split split
         const split_order * order = &feature.orders[k]

@@ -88,8 +88,9 @@ cdef inline void list_splits(
 cdef inline void take_listed(
     CandidateSplits splits, const feature_bins * feature
 ) noexcept nogil:
-    """Raise the largest gain of a listed feature's columns to the largest gain of the
-    feature. If a column is a bundle's, also set its number of splits and sums by era.
+    """Raise the `largest_gain` of each column of a listed feature to at least the
+    feature's. If the column is a bundle's, also set its number of splits and its sums
+    by era.
     """
     cdef:
         const node_struct * node = splits.node
@@ -211,9 +212,8 @@ cdef inline void count_covering_eras(
     int * changes,                   # OUT, (COLUMNS, MAX_BINS)
 ) noexcept nogil:
     """Set `changes` to how many more eras have rows on both sides of each split than on
-    both sides of the split before.
-
-    An era has rows on both sides of the splits between its lowest and highest code.
+    both sides of the split before. An era has rows on both sides of the splits between
+    its lowest and highest code.
     """
     cdef:
         X_BINNED_DTYPE_C[COLUMNS] lowest, highest
@@ -240,7 +240,7 @@ cdef inline void group_codes(
     const X_BINNED_DTYPE_C * places,  # (n_splits,), of some splits, ascending
     int n_splits, X_BINNED_DTYPE_C * groups,  # OUT, by code: see `lane_column`
 ) noexcept nogil:
-    """Set each code's group: the first split that has the code on the left side."""
+    """Set each code's group, the index of the first split with the code on the left."""
     cdef:
         const X_BINNED_DTYPE_C * codes = order.order.codes
         int first = 0, i, j
@@ -296,8 +296,9 @@ cdef inline void prune_column(
     int n_left,             # eras not yet added
     double min_key, lane_column * column,  # IN and OUT
 ) noexcept nogil:
-    """Drop a column's splits for which `can_reach` is False. But drop none if fewer
-    than a quarter would go, or if the column is a bundle's and any split can win.
+    """Drop a column's splits for which `can_reach` is False. But drop none if they are
+    fewer than a quarter of the splits, or if the column is a bundle's and any split can
+    still win.
     """
     cdef:
         double * sums = sums_of_column(splits, column)

@@ -47,8 +47,8 @@ cdef struct feature_bins:
 
 
 cdef inline int lanes_for(int n_splits) noexcept nogil:
-    """Return how many lanes (places in vectors), in whole registers, hold one split
-    each and, in one more lane, the sums of all rows.
+    """Return the number of lanes (places in vectors) for `n_splits` splits and for the
+    sums of all rows, rounded up to whole registers.
     """
     return (n_splits // LANES + 1) * LANES
 

@@ -1,4 +1,4 @@
-"""The candidates of a node, and their memory.
+"""Hold the candidate splits of a node in memory.
 
 The bins of a feature move to the left side in one order or two, with a candidate after
 each move. Candidates of enough gain are listed: each gets a lane (its place in
@@ -154,7 +154,7 @@ cdef class CandidateSplits:
             self.kept = np.empty(max(size, 1))
 
     cdef ask_criterion(self, const criterion_struct * criterion):
-        """Let the criterion in Python compute the keys of listed splits; store them."""
+        """Ask a Python criterion for the keys of listed splits, and store the keys."""
         cdef:
             const lane_column * column
             const double [:, ::1] keys

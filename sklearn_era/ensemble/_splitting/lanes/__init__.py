@@ -1,4 +1,4 @@
-"""Loops over the candidates of a node, one split in each lane of a vector register.
+"""Loop over the candidates of a node, one split in each lane of a vector register.
 
 - ``kernels``: loops that are called through the pointers in ``functions``, compiled for
   each of the ``instruction_sets``;

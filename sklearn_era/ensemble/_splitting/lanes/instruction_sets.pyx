@@ -1,6 +1,5 @@
-"""Choose one of the instruction sets that loops over vectors are compiled for.
-
-No operation is contracted or reordered, so results are the same, to the last bit.
+"""Choose one of the instruction sets that loops over vectors are compiled for. No
+operation is contracted or reordered, so results are the same, to the last bit.
 """
 
 import importlib

@@ -1,6 +1,5 @@
-"""Compute gains and compare eras, for many splits at once, one in each vector lane.
-
-The module is compiled anew for each of the `instruction_sets`; all results agree.
+"""Compute gains and compare eras, for many splits at once, one in each vector lane. The
+module is compiled anew for each of the `instruction_sets`; all results agree.
 """
 
 from cpython.pycapsule cimport PyCapsule_New
@@ -73,7 +72,7 @@ cdef void sum_bundle(
     const bundle_struct * bundle, const packed_rows * packed, const row_block * blocks,
     int n_blocks, long long * by_era,  # IN and OUT, (n_eras, n_planes, n_lanes)
 ) noexcept nogil:
-    """Add some blocks of rows to the left sides of a bundle's splits, era by era."""
+    """Add blocks of rows to the left sides' sums by era, for the splits of a bundle."""
     cdef:
         long long[4 * MAX_BUNDLE_CELLS] cells
         Py_ssize_t size = (packed.n_words + 1) * bundle.n_lanes

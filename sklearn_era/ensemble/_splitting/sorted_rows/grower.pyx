@@ -42,13 +42,12 @@ MIN_SUPPORT = MIN_CATEGORY_SUPPORT
 
 
 cdef class SubtreeGrower:
-    """Grows the subtrees of a tree's small nodes.
+    """Grows the subtrees of a tree's small nodes, which have at most `max_rows` rows.
 
     `splitter` has the tree's data and limits, by scikit-learn's names. Each node draws
-    `max_features` features; `seed` starts the random numbers. A small node has at most
-    `max_rows` rows.
-    `era_splitter` is the splitter of the tree, already started; None ranks by gain. All
-    penalties are below 1: forests drop columns with a higher penalty.
+    `max_features` features; `seed` starts the random numbers. `era_splitter` is the
+    splitter of the tree, already started; None ranks by gain. All penalties are below
+    1: forests drop columns with a higher penalty.
     """
 
     cdef:
@@ -148,7 +147,9 @@ cdef class SubtreeGrower:
         self.eras.of_node.impurities = self.eras.impurities
 
     def grow(self, root):
-        """Add a node of scikit-learn's grower, and all below, in the grower's order."""
+        """Add a node of scikit-learn's grower and all nodes below it to the records, in
+        the grower's order.
+        """
         cdef:
             list waiting = [(root, -1, False)]
             tree_node node
@@ -248,7 +249,7 @@ cdef void start_small_node(SubtreeGrower self, tree_node * root) noexcept nogil:
 cdef void partition_node(
     SubtreeGrower self, const tree_node * node, feature_split * split
 ) noexcept nogil:
-    """Partition a node's rows, in their own and each feature's order, by a split."""
+    """Partition a node's rows by a split, in their own order and in each feature's."""
     cdef:
         const unsigned int * keys = self.columns[split.feature_idx].keys
         int n_rows = node.pooled.n_samples
@@ -307,8 +308,9 @@ cdef bint find_split(
 cdef bint find_share(
     SubtreeGrower self, feature_split * split, bint is_coverable
 ) noexcept nogil:
-    """Set `split` to the best split by eras, of enough gain, or to the split of the
-    largest gain if none is admissible; return whether there is a split.
+    """Set `split` to the best split by eras among splits with `min_gain_share` of the
+    largest gain or, if none is admissible, to the split of the largest gain. Return
+    whether there is a split.
     """
     cdef:
         criterion_struct sharing
@@ -343,8 +345,8 @@ cdef bint scan_features(
     const criterion_struct * criterion,   # NULL: scikit-learn's gain
     double unit_of_penalties, feature_split * split,  # OUT
 ) noexcept nogil:
-    """Set `split` to the best split by the features that vary and are drawn; return
-    whether there is one.
+    """Set `split` to the best split by features that vary in the node and are drawn;
+    return whether there is one.
     """
     cdef:
         sorted_feature * feature

@@ -51,7 +51,7 @@ cdef inline unsigned int * keys_of(
 
 cdef inline void gather_rows(small_rows * rows, const tree_data * tree) noexcept nogil:
     """Copy the gradients and hessians of the rows in `samples`; sort the rows by each
-    feature. A feature's key of a row is the row's code and number.
+    feature. The key of a row, for a feature, is the row's code and number.
     """
     cdef:
         unsigned int sample
@@ -95,8 +95,8 @@ cdef inline void sort_rows(
 cdef inline void partition_rows(
     small_rows * rows, unsigned int * keys, int n_rows  # or plain row numbers
 ) noexcept nogil:
-    """Move the rows in `keys` that go to the left child to the front, in their order
-    and without a branch.
+    """Move the rows in `keys` that go to the left child before all other rows, without
+    a branch. Both parts keep their order.
     """
     cdef:
         unsigned int key

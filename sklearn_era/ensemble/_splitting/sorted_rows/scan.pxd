@@ -133,9 +133,8 @@ cdef inline bint scan_order(
 cdef inline bint gains_more(
     const feature_split * split, const feature_split * best
 ) noexcept nogil:
-    """Return whether a split replaces `best` by the gain, as in scikit-learn.
-
-    Among equal gains the first split stays. But with missing values on the left side, a
+    """Return whether a split replaces `best` by the gain, as in scikit-learn. Among
+    equal gains the first split stays. But with missing values on the left side, a
     feature's last split replaces the first, as scikit-learn scans from the right.
     """
     if split.rank.gain != best.rank.gain:
