@@ -55,7 +55,7 @@ _OF_SEARCH = EraSearchCV._parameter_constraints
 )
 @with_parameters
 class _AutoEra(TakesInEras, PredictsByEra, BaseEstimator):
-    """The weighted average of members: the base of the regressor and the classifier."""
+    """Base class of the regressor and the classifier, which average their members."""
 
     _booster: ClassVar[type]
 

@@ -1,4 +1,4 @@
-"""Demonstrate every criterion on a spiral. Heavy imports wait for the command."""
+"""Demonstrate every criterion on a spiral. Heavy imports wait until a run."""
 
 import time
 from pathlib import Path

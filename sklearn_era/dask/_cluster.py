@@ -57,7 +57,7 @@ class Cluster:
         return addresses
 
     def ask(self, addresses: Sequence[str], timeout: float) -> dict[str, Any]:
-        """Return, by address, a random id of each process that answers in time."""
+        """Return the process id (random text) of each worker that answers in time."""
 
         async def ask_all() -> dict[str, Any]:
             run = partial(self.client._run, _process, on_error="ignore")
@@ -128,9 +128,7 @@ class Cluster:
         return [min(holders.get(each.key, ()), default="") for each in futures]
 
     def run_on(self, address: str, function: Callable[..., Any], *args: Any) -> Any:
-        """Run a function on a worker while the worker's tasks go on, and return the
-        function's result.
-        """
+        """Return a function's result on a worker, while the worker's tasks go on."""
         try:
             run, workers = self.client._run, [address]
             return self.client.sync(

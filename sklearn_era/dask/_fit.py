@@ -184,9 +184,7 @@ class ClusterFit:
     def _find_bins(
         self, training_rows: Ints | None, known_categories: list[Floats | None] | None
     ) -> None:
-        """Set the thresholds of `mapper` to those that scikit-learn would find in all
-        training rows.
-        """
+        """Set `mapper`'s thresholds, as scikit-learn finds them in training rows."""
         estimator, mapper, weights = self.estimator, self.mapper, None
         if self.is_weighted and self.n_trained.sum() > mapper.subsample:
             weights = np.concatenate(self._ask_parts(_survey.training_weights))
@@ -208,9 +206,7 @@ class ClusterFit:
         set_thresholds(mapper, list(thresholds), feature_columns(estimator))
 
     def _local_estimator(self, random_state: np.random.RandomState) -> Any:
-        """Return the local estimator that workers fit. It has the results of decisions
-        that need all rows.
-        """
+        """Return the local estimator that workers fit, with decisions for all rows."""
         local = self.estimator.to_local()
         if not is_resumed(self.estimator):
             vars(local).pop("_predictors", None)

@@ -173,7 +173,7 @@ def summarize(part: Part, has_classes: bool) -> PartSummary:
 
 
 def categories_of(part: Part, is_categorical: Flags) -> list[Any]:
-    """Return each categorical column's numbers of rows by category, also by NaN."""
+    """Return, for each categorical column, the number of rows by category and NaN."""
     X: Any = part.X if hasattr(part.X, "iloc") else pd.DataFrame(part.X)
     given = [X.iloc[:, i] for i in np.flatnonzero(is_categorical)]
     return [column.astype(object).value_counts(dropna=False) for column in given]
@@ -182,8 +182,8 @@ def categories_of(part: Part, is_categorical: Flags) -> list[Any]:
 def frame_of_categories(
     head: Any, is_categorical: Flags, found: Sequence[list[Any]]
 ) -> tuple[Any, Ints]:
-    """Return a frame with the categories of all parts in its columns, and how many rows
-    have each of them.
+    """Return a frame whose columns hold the categories of all parts, and the numbers of
+    rows that have each category.
     """
     taken: dict[Any, pd.Series] = {}
     columns_found = zip(*found, strict=True)

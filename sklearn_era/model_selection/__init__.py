@@ -1,4 +1,4 @@
-"""Searches and curves by eras, and splits by time, by groups and within eras.
+"""Search and draw curves by eras; split by time, by groups and within eras.
 
 Folds of whole eras without regard to time are scikit-learn's own `GroupKFold` and
 `LeaveOneGroupOut`, with ``groups=eras``.

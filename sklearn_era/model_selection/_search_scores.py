@@ -54,9 +54,9 @@ class EraMean(float):
 
 class ScorerByEra:
     """A scorer that scores each era by another scorer, and returns an `EraMean`. An
-    era's score is NaN if the other scorer raises ValueError for the era. If `raises`,
-    an error of a user's own metric is raised instead. Scikit-learn's searches refuse
-    what is no number, or take a dict of numbers; if `of_number`, ValueError is raised.
+    era's score is NaN if the other scorer raises ValueError for the era; if `raises`,
+    errors of a user's own metric are raised. If the other scorer returns no number, its
+    result is returned, or ValueError is raised if `of_number`.
     """
 
     def __init__(

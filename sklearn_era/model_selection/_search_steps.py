@@ -144,7 +144,7 @@ class SearchByEra(GridSearchCV):
         return routed
 
     def _explain_failure(self, X: Any, y: Any) -> None:
-        """Raise the error of the first fit that fails, which names its fold."""
+        """Repeat the first candidate's fits, to raise an error that names the fold."""
         of_fit, of_split = self._arguments
         first = next(iter(ParameterGrid(self.param_grid)))
         model = clone(self.estimator).set_params(**clone(first, safe=False))

@@ -1,4 +1,4 @@
-"""Call Numerai's GraphQL API, by queries from its schema or the package numerapi."""
+"""Call Numerai's GraphQL API. Queries are from its schema or the package numerapi."""
 
 import hashlib
 import os
@@ -32,7 +32,7 @@ _SAME_FOR_ALL = {"tournament": _CLASSIC, "source": "sklearn-era"}
 
 class Query(NamedTuple):
     """A query of one field. `shape` has the parts of the field to ask for, and their
-    types; `keys` is whether the query needs the account's keys.
+    types; `keys` states whether the query needs the account's keys.
     """
 
     step: str
@@ -65,7 +65,7 @@ class Query(NamedTuple):
 
 
 def _parts(shape: Any) -> tuple[str, Any]:
-    """Return the parts to ask for, as in `Query.shape`, in two forms: as GraphQL's
+    """Return the parts in `shape`, which is as in `Query`, in two forms: as GraphQL's
     text, and as a type by which pydantic checks the answer.
     """
     if isinstance(shape, list):
@@ -196,7 +196,7 @@ class Numerai:
         return list(self.ask(DATASETS))
 
     def current_round(self) -> TournamentRound:
-        """Return the round that opened last; if none has opened, the first to open."""
+        """Return the round that opened last; if none has opened, the earliest round."""
         found: list[TournamentRound] = []
         for number in (0, None):  # only the current round; all rounds
             try:
@@ -247,8 +247,8 @@ class Numerai:
         self, model_id: str, known: Collection[str], filename: str | None, sha256: str
     ) -> str | None:
         """Return the id of a submission that is not in `known` and has this file name
-        or, failing that, of one whose content has this digest. Return None if there is
-        neither.
+        or, if there is none, the id of one whose content has this digest; else return
+        None.
         """
         new = [entry for entry in self.submissions(model_id) if entry.id not in known]
         if named := [x.id for x in new if filename and x.filename == filename]:

@@ -29,8 +29,8 @@ def start_round(
     sample_weight: NDArray[np.float64],
     draw_penalties: Callable[[], NDArray[np.float64]], parameters: Any,
 ) -> Round | None:  # fmt: skip
-    """Return the inputs of the search for the next rule, of which the search's counter
-    gets its own; return None if no residuals are left.
+    """Return the inputs of the search for the next rule, and pass some of them to the
+    search's counter. Return None if all rows of one side have the residual 0.
     """
     probability = expit(scores)
     residuals = sample_weight * (is_positive - probability)

@@ -1,4 +1,4 @@
-"""The docstring of `RuleEnsembleClassifier`."""
+"""Hold the docstring of `RuleEnsembleClassifier`."""
 
 RULE_ENSEMBLE = """An ensemble of decision rules, with penalties for shortcuts.
 
@@ -14,7 +14,7 @@ RULE_ENSEMBLE = """An ensemble of decision rules, with penalties for shortcuts.
     of [1]_. Two penalties of a rule's quality discourage shortcuts: on columns
     (`feature_penalty`, the graph term), and on the variance of loss or score within
     groups of rows that should be treated alike (`variance_penalty`). With two classes,
-    rules describe the second, ``classes_[1]``; with more, each has rules of its own.
+    rules describe the second, ``classes_[1]``; with more, each class has its own rules.
 
     Parameters
     ----------
