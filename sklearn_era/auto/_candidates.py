@@ -1,4 +1,4 @@
-"""Make the candidates for members of an average: default and the user's models."""
+"""Make the candidates for an average: default models and models of the user."""
 
 from typing import Any, TypeGuard
 

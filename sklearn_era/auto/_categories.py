@@ -78,7 +78,7 @@ def columns_of(
 ) -> tuple[Any, Columns]:  # fmt: skip
     """Return (plain, columns): the plain model, whose `categorical_features` become
     indices if they are a mask, and the `Columns` of members. These have an encoder if
-    it is `wanted` (or, for "auto", worth its time) and some member uses it.
+    some member uses it, and if `wanted` is True or, for "auto", it is worth its time.
     """
     X, given = tables.as_frame(rows.X), plain.categorical_features
     is_frame, from_dtype = is_data_frame(X), isinstance(given, str)

@@ -69,7 +69,7 @@ DOC = """The average of models for {task}, weighted by their losses in eras left
         times and groups to ``predict(X, eras=...)``. Losses are computed for each time;
         their standard errors allow for times and groups.
     encode_categories : 'auto' or bool, default='auto'
-        Whether default members also get categories as encoded by targets in earlier
+        Whether default members also get the categories encoded by targets in earlier
         eras: the columns of an :class:`~sklearn_era.preprocessing.EraTargetEncoder`
         with counts. The plain model, models that are passed, and boosters of CatBoost
         and LightGBM do not get them, nor does any model if `estimator` has constraints

@@ -32,7 +32,7 @@ def keep(
     Keep all members if their average gains in these eras, or if the plain model
     diverges. Else, keep members with weights from folds of rows, if they gain in rows
     beyond doubt. Else, keep the plain model, and return the predictions of the average
-    of all.
+    of all members.
     """
 
     def average_of(weighted: Weighted) -> tuple[Array, Array]:

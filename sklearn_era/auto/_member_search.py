@@ -209,9 +209,9 @@ class Search:
         self.progress.step(len(of_folds), f"{name}, loss {loss:.5g} in {kind} left out")
 
     def left_out(self, names: Sequence[str] | None = None) -> LeftOut:
-        """Return the predictions of the members `names`, by default of all that were
-        not dropped, for the test rows of all folds so far. The predictions of a member
-        are NaN in folds in which the member was not fitted.
+        """Return the predictions of the members `names` (by default, all members that
+        were not dropped) for the test rows of all folds so far. The predictions of a
+        member are NaN in folds in which the member was not fitted.
         """
         names, rows, done = self.names if names is None else names, self.rows, self.done
         of_folds = [self.folds[k][1] for k in done]

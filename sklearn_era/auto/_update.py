@@ -213,9 +213,9 @@ def _check_new(
 def _with_new_eras(
     model: BaseEstimator, before: LeftOut, new: Rows, groups: ArrayLike | None
 ) -> LeftOut:
-    """Return `before` with the rows of new eras, and members' predictions of these
-    rows, appended. Members have not seen the new eras, so that all predictions are for
-    rows left out of the fits.
+    """Return `before`, extended by the rows of new eras and members' predictions of
+    these rows. Members have not seen the new eras: as in `before`, all predictions are
+    for rows left out of the fits.
     """
     X, y, eras, weights, encoded = new
     n_eras = np.unique(before.codes).size

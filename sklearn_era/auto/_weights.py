@@ -158,9 +158,9 @@ def promising(left_out: LeftOut, loss: Loss, n_kept: int | None = None) -> list[
 
 
 def diverging(left_out: LeftOut, loss: Loss) -> list[str]:
-    """Return the names of members that diverge, which only the losses "poisson" and
-    "gamma" allow: members whose loss is far larger than the loss of a constant, the
-    mean of the targets.
+    """Return the names of members whose loss is far larger than the loss of a constant,
+    the mean of the targets. Only the losses "poisson" and "gamma" can diverge; return
+    [] for any other loss.
     """
     y, weights = left_out.y, left_out.weights
     if loss.name not in ("poisson", "gamma") or np.ptp(y) == 0:

@@ -40,9 +40,9 @@ def _plain(text: str) -> str:
 
 
 def find_known(texts: Iterable[str], known: dict[str, Any]) -> dict[str, Any]:
-    """Return a dict from those of `texts` that are known to their values in `known`. A
-    text that is not a key of `known` gets the value of a key that is another spelling
-    of the text, if there is only one such key.
+    """Return a dict of the known ones of `texts`, with their values in `known`. A text
+    that is not a key of `known` gets the value of the key that is another spelling of
+    the text, if there is only one such key.
     """
     plain = {x: _plain(x) for x in known}
     n_spellings = Counter(plain.values())

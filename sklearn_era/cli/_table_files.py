@@ -42,7 +42,7 @@ _Text = str | None
 
 
 class TableFile:
-    """The table DATA, with the names of all, of categorical and of index columns."""
+    """The table DATA, with lists of names: columns, categories and pandas index."""
 
     def __init__(self, path: Path, sep: _Text, encoding: _Text, decimal: _Text) -> None:
         self._path, self._encoding = path, "utf-8" if encoding is None else encoding
@@ -102,7 +102,7 @@ class TableFile:
         return list(dict.fromkeys(found))
 
     def read(self, columns: Sequence[str], text: Collection[str]) -> pd.DataFrame:
-        """Return columns as a data frame, leaving the columns `text` as text."""
+        """Return columns as a data frame; values of the columns `text` stay text."""
         frame = self._load(columns, text)
         numbers = ("boolean", "decimal", "empty", "integer")  # kept as objects
         for name, column in frame.items():
@@ -149,7 +149,7 @@ class TableFile:
         )
 
     def read_labels(self, column: pd.Series, argument: str) -> pd.Series:
-        """Return labels, as text if numbers would change them, like 2024.10 to 2024.1."""
+        """Return labels, as text if numbers would change them (2024.10 to 2024.1)."""
         name, is_number = str(column.name), column.dtype.kind in "biuf"
         texts = self.read([name], [name])[name] if is_number else column
         if types.infer_dtype(texts) != "string":
@@ -348,8 +348,9 @@ def _differs_by_era(estimator: Any) -> bool:
 def eras_as_fitted(
     frame: pd.DataFrame, columns: Sequence[str], table: TableFile, estimator: Any
 ) -> Any:
-    """Return eras (`EraColumns` of several columns). Their labels have the type of the
-    fit: they become text, as a text file spells them, or dates if needed.
+    """Return the rows' eras, as `EraColumns` if there are several columns. Labels get
+    the type of the fit: they become text, as a text file spells them, or dates if
+    needed.
     """
     found = make_eras(frame, columns, table)
     eras = found.columns if len(columns) > 1 else [found]
@@ -386,8 +387,8 @@ def _are_classes(column: pd.Series) -> bool:
 
 
 def _parse(column: pd.Series, decimal: str) -> tuple[pd.Series, str]:
-    """Return a column as numbers, NaN for texts that are not numbers, and a remark on
-    the first such text.
+    """Return (numbers, remark): a column as numbers, NaN where a text is not a number,
+    and a remark on the first text that is not a number.
     """
     swapped = str.maketrans(",.", ".,") if decimal == "," else {}
     numbers = pd.to_numeric(column.astype(str).str.translate(swapped), errors="coerce")

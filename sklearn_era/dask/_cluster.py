@@ -332,7 +332,7 @@ class Cluster:
                 self.client.unsubscribe_topic(TOPIC)
 
     def cancel(self, futures: Sequence[Future]) -> None:
-        """Release futures, and cancel those of their tasks that still run."""
+        """Release futures, and cancel the tasks of futures that still run."""
         if self.client.status == "running":
             self.client.cancel(list(futures), force=True)
 

@@ -206,7 +206,7 @@ class ClusterFit:
         set_thresholds(mapper, list(thresholds), feature_columns(estimator))
 
     def _local_estimator(self, random_state: np.random.RandomState) -> Any:
-        """Return the local estimator that workers fit, with decisions for all rows."""
+        """Return the local estimator that workers fit, with the client's decisions."""
         local = self.estimator.to_local()
         if not is_resumed(self.estimator):
             vars(local).pop("_predictors", None)

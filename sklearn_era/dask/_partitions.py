@@ -69,8 +69,8 @@ def delay_parts(
 
 
 def blocks_beside(X: Any, name: str, collection: Any) -> list[Any]:
-    """Return a collection's partitions, matched to the partitions of X; without a
-    collection, a list of None.
+    """Return a collection's partitions, matched to the partitions of X. If there is no
+    collection, return a list of None.
     """
     n_blocks = len(X.chunks[0]) if isinstance(X, da.Array) else X.npartitions
     if collection is None:

@@ -98,7 +98,7 @@ def fit_arguments(
     estimator: BaseEstimator, eras: NDArray[Any], sample_weight: NDArray[Any] | None
 ) -> dict[str, NDArray[Any]]:
     """Return keyword arguments of a fit: eras if the fit takes eras, and weights if
-    given; raise ValueError if weights are given to a fit that takes or requests none.
+    they are given. Raise ValueError for weights that the fit does not take or request.
     """
     arguments = {}
     if (eras_name := name_in_fit(estimator, "eras")) is not None:

@@ -90,9 +90,9 @@ class EraSearchCV(PredictsByEra, SearchByEra):
         of the values in its lists.
     scoring : str, callable, list, tuple, dict or None, default=None
         As :class:`~sklearn.model_selection.GridSearchCV` takes it, for the rows of one
-        era at a time. None is the negative squared error for regressors, the negative
-        log loss for classifiers with ``predict_proba``, both defined in eras of any
-        size, else ``score``.
+        era at a time. None means the negative squared error for regressors, the
+        negative log loss for classifiers with ``predict_proba`` (both are defined in
+        eras of any size), and ``score`` for all other estimators.
     n_jobs : int or None, default=None
         The number of fits to run in parallel, of all candidates and folds.
     refit : bool, str or callable, default=True

@@ -213,7 +213,7 @@ def prediction(
             The input samples.
         eras : {rows} of shape (n_samples,), default=None
             Eras of the rows: labels, or names of columns as in ``fit``. Intercepts of
-            eras and transformers by era use eras. None takes the columns that ``fit``
+            eras and transformers by era use eras. None means the columns that ``fit``
             named, if the model is for known groups or has transformers by era.
 
         Returns
@@ -276,7 +276,7 @@ def of_classes(scorer: Any) -> Any:
 def warn_of_undefined(
     scores: Sequence[Any], labels: NDArray[Any], scoring: Any
 ) -> None:
-    """Warn of eras whose score is NaN, as means over eras leave them out."""
+    """Warn of eras whose score is NaN, since means over eras ignore these eras."""
     means = [x for x in scores if isinstance(x, EraMean)]
     codes = [x.codes[np.isnan(x.scores)] for x in means]
     if (lost := np.unique(np.concatenate([[], *codes])).astype(np.intp)).size:

@@ -153,8 +153,8 @@ class SearchByEra(GridSearchCV):
         fit_folds(model, X, y, self._eras, folds, of_fit, None)
 
     def _get_scorers(self, by_era: bool = True) -> tuple[Any, str]:
-        """Return the scorer, or scorers of several metrics, and the metric's name. They
-        score era by era, or, if not `by_era`, all rows at once.
+        """Return the scorer, or the scorers of several metrics, and the metric's name.
+        Scorers score era by era or, if not `by_era`, all rows at once.
         """
         scorer, metric = self._default_scorer(), "score"
         if scorer is None:
@@ -189,7 +189,7 @@ class SearchByEra(GridSearchCV):
         return scorer
 
     def _with_plain(self) -> Any:
-        """Return the grids with one more before them, for the plain model: it has the
+        """Return the grids after a first grid for the plain model, which has the
         estimator's own value of each parameter in the grids.
         """
         grid = self.param_grid

@@ -81,9 +81,9 @@ class EraSplit(GroupsConsumerMixin, BaseCrossValidator):
         Number of test blocks in time, which follow each other and end with the last
         era.
     n_group_folds : int, default=3
-        Number of folds of groups, of about equally many rows; at least 2, or 1 to leave
-        none out, with ``group="known"``. With both axes, the splits are all pairs of
-        blocks and folds.
+        Number of folds of groups, which have about equally many rows: at least 2, or 1
+        to leave no group out, with ``group="known"``. With both axes, the splits are
+        all pairs of blocks and folds.
     group : {'new', 'known'}, default='new'
         With two columns, whether to test on groups left out or on groups of training.
     test_size : int or duration, default=None
@@ -326,9 +326,7 @@ class EraSplit(GroupsConsumerMixin, BaseCrossValidator):
 
 
 def in_order(cv: Folds, era_order: Any) -> Any:
-    """Return a copy of an `EraSplit` with another `era_order`. Return any other `cv` as
-    it is.
-    """
+    """Return an `EraSplit`'s copy with this `era_order`, or any other `cv` itself."""
     if not isinstance(cv, EraSplit):
         return cv
     other = copy(cv)
@@ -352,7 +350,7 @@ def is_duration(size: Any) -> bool:
 
 
 def is_same(size: Any, other: Any) -> bool:
-    """Return whether sizes, or texts, are equal; a duration equals no number."""
+    """Return whether two sizes or texts are equal; no duration equals a number."""
     return is_duration(size) == is_duration(other) and bool(size == other)
 
 

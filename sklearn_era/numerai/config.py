@@ -1,7 +1,7 @@
 """Read ``numerai.toml``, the settings of data, training, validation and submission.
 
-Each class is for a table of the file. The template, which is in this folder, has every
-key with its default. A file without ``format`` keeps the defaults of version 0.1.0.
+Each class describes a table of the file. The template in this folder has every key
+with its default. A file without ``format`` keeps the defaults of version 0.1.0.
 """
 
 import re
@@ -55,7 +55,7 @@ _Trained = Annotated[list[Literal["train", "validation"]], _BOTH]
 
 
 class Section(BaseModel):
-    """A table of the file. The description of a field ends errors on its value."""
+    """A table of the file. Errors on a value end with the description of its field."""
 
     model_config = ConfigDict(
         extra="forbid", strict=True, frozen=True, allow_inf_nan=False,
@@ -64,7 +64,7 @@ class Section(BaseModel):
 
     @classmethod
     def parse(cls, *layers: _Layer) -> Self:
-        """Merge layers into one table, where later values replace earlier; check it."""
+        """Merge layers into a checked table; later values replace earlier ones."""
         values, origins = _merge(*layers)
         check_keys(origins, cls.model_fields)
         try:
@@ -212,7 +212,9 @@ class Config(Section):
     export: ExportSection
 
     def model(self, name: str | None) -> Model:
-        """Return the model `name`, None for the only model; else raise ConfigError."""
+        """Return the model `name` or, if `name` is None, the only model there is. Raise
+        ConfigError if there is no such model, or a choice between several models.
+        """
         found = [model for model in self.models if name in (None, model.name)]
         if len(found) == 1:
             return found[0]
@@ -240,7 +242,7 @@ def horizon_of(target: str) -> int | None:
 
 
 def load_config(path: Path) -> tuple[Config, Workspace]:
-    """Return the checked configuration in a file, and the workspace, its folder."""
+    """Return the checked configuration in a file, and the workspace in its folder."""
     try:
         config = resolve(tomllib.loads(path.read_text("utf-8")))
     except ConfigError as error:

@@ -256,7 +256,7 @@ def read_rows(
 
 def select_eras(files: Sequence[Path], fit: TrainSection) -> tuple[dict[str, int], int]:
     """Return a dict from each era to train on to its label, in order; and the number of
-    rows without a target in all chosen eras, even in those where no row has a target.
+    rows without a target in all chosen eras, even in eras where no row has a target.
     """
     # By era, the numbers of rows without and with a target.
     counts: dict[str, tuple[int, int]] = {}

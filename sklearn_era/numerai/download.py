@@ -42,7 +42,7 @@ def served_name(version: str, name: str) -> str:
 
 
 def wanted(workspace: Workspace, section: DataSection, number: int) -> dict[str, str]:
-    """Return a dict from the name of each file to fetch to the reason: it is live,
+    """Return a dict of the files to fetch, from names to reasons: a file is live,
     missing or old. A file is old if it is from an earlier round and is to be refreshed.
     """
     reasons, old = {}, {*section.refresh}

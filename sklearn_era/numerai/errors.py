@@ -6,7 +6,7 @@ from difflib import get_close_matches
 
 
 class NumeraiError(Exception):
-    """Base class of this module's exceptions; `exit_code` is for the program."""
+    """Base class of this module's exceptions, with the program's `exit_code`."""
 
     exit_code = 1
 
@@ -54,7 +54,7 @@ def warn(text: str) -> None:
 def alternatives(
     name: str, known: Collection[str], spell: Callable[[list[str]], str] = ", ".join
 ) -> str:
-    """Return a hint on an unknown `name`: the similar known names, or else all."""
+    """Return a hint on an unknown `name`: similar names, or else all known names."""
     # Compared in lower case: wrong case is the commonest slip.
     lower = {one.lower(): one for one in known}
     close = [repr(lower[one]) for one in get_close_matches(name.lower(), lower)]

@@ -28,7 +28,7 @@ class Workspace:
         reports/<model>/                        validation: JSON and PNG
         rounds/<round>/<model>/                 the submission and its record
 
-    Names of data files have the round of the download, as Numerai changes the files.
+    Names of data files include the round of the download, as Numerai changes files.
     """
 
     def __init__(self, root: Path, version: str, toml: Path | None = None) -> None:

@@ -118,7 +118,7 @@ class Http:
         self, step: str, url: str, limited: bool = True, **headers: str
     ) -> Iterator[tuple[Any, Iterator[bytes]]]:
         """Open a signed address; yield the reply, and an iterator over chunks of its
-        body. The body has the whole file, a range of it (status 206), or no part (416).
+        body: the whole file, a range of the file (status 206), or no part of it (416).
         """
         peer = f"{step}: the storage"
         for _ in range(_MOST_REDIRECTS):

@@ -1,5 +1,5 @@
-"""Find the differences in settings and data between a trained fit and the present
-configuration that would change the trees of a new fit.
+"""Find the differences in settings and data that would change the trees if a trained
+fit were trained again with the present configuration.
 """
 
 import re

@@ -165,7 +165,7 @@ class Run:
                 self._deliver_what_is_there(model)
 
     def _fetch_rest(self) -> None:
-        """Download files other than live ones, if one or a model is out of date."""
+        """Download files other than live ones, if a file or a model is out of date."""
         names = [name for name in self.data.files if name not in (*_LIVE, *_COMPARED)]
         due = (self._due_fits(x) or not self.steps.is_validated(x) for x in self.models)
         if wanted(self.workspace, self.data, self._number).keys() & names or any(due):

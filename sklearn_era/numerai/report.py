@@ -301,7 +301,7 @@ def live_scores(
 
 
 def promised_scores(workspace: Workspace, models: Sequence[str]) -> dict[str, Any]:
-    """Return a dict from each model with a report to its mean scores by metric."""
+    """Return each model's mean scores by metric, from the models' reports."""
     promised = {}
     for model in models:
         path = workspace.report_dir(model) / REPORT_NAME

@@ -106,7 +106,7 @@ class RowsByEra:
 
 def _refuse_swapped(y_true: ArrayLike, name: str, values: ArrayLike) -> None:
     """Raise ValueError if predictions have the few values of Numerai's targets
-    (quarters or sixths) and targets have more values: both may be swapped.
+    (quarters or sixths) and targets have more: the arguments may be swapped.
     """
     column = _as_column(values, name, "allow-nan")
     column = column[~np.isnan(column)]

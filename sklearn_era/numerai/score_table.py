@@ -1,4 +1,4 @@
-"""Score models, and predictions that Numerai publishes, by era; make a table of it."""
+"""Score models, and predictions that Numerai publishes, by era; tabulate scores."""
 
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
@@ -86,9 +86,8 @@ def name_of_row(model_name: str, rows: Iterable[str]) -> str:
 def read_others(
     workspace: Workspace, benchmark: str
 ) -> tuple[dict[str, Any], dict[str, str]]:
-    """Return two dicts with keys of `FILES`, which are metrics or rows that need other
-    models' predictions: a dict of predictions, as Series by id, and a dict of reasons
-    why predictions are missing.
+    """Return (found, skipped), two dicts with keys of `FILES`: other models'
+    predictions as Series by id, and the reasons why predictions are missing.
     """
     found, skipped = {}, {}
     columns = data.META_MODEL_COLUMN, benchmark, "prediction"
@@ -161,7 +160,7 @@ class Row:
                 self.scores[metric].append((era.run.label, float(score(*given)), n))
 
     def mean_exposures(self) -> dict[str, float]:
-        """Return the mean exposure to each feature, by absolute size, with NaN last."""
+        """Return each feature's mean exposure, the largest first by absolute value."""
         means = pd.DataFrame(self._exposures).mean()
         by_size = means.sort_values(key=abs, ascending=False, kind="stable")
         return {str(feature): float(mean) for feature, mean in by_size.items()}

@@ -41,8 +41,8 @@ class Steps:
     def download(
         self, names: Iterable[str], round_number: int, refresh: Iterable[str] = ()
     ) -> None:
-        """Download those of the files `names` that are live, missing, damaged, or to
-        refresh.
+        """Download the files in `names` that are live, missing, damaged, or both old
+        and to be refreshed.
         """
         changes = {"files": [*names], "refresh": [*self.config.data.refresh, *refresh]}
         asked = self.config.data.model_copy(update=changes)
@@ -107,8 +107,8 @@ class Steps:
             warn(f"Validation of {model.name!r}: {told}")
 
     def reasons_to_train(self, model: Model, restart: bool = False) -> dict[str, str]:
-        """Return a dict from each fit to train, by its name, to the reason: it is
-        missing or out of date or, for all fits if `restart`, "as requested".
+        """Return a dict of the fits to train, from names to reasons: a fit is missing
+        or out of date or, for all fits if `restart`, training is "as requested".
         """
         reasons = {
             _spell(model, x): "as requested" if restart else self._why_train(model, x)

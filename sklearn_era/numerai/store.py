@@ -267,7 +267,7 @@ def check_scale(
     frame: pd.DataFrame, records: Sequence[ModelRecord], path: Path
 ) -> None:
     """Raise DataError if a feature seems to have another scale than in training: if the
-    features had few distinct values in training, and now have a value not among these.
+    features had few distinct values in training, and now one has another value.
     """
     for record in records:
         if not record.values:

@@ -89,9 +89,9 @@ class FitPlan:
         )  # fmt: skip
 
     def why_train(self) -> str | None:
-        """Return the reason to train the fit, or None. It is that there is no fit yet,
-        that training was interrupted or requested, or that the plan is not that of the
-        fit.
+        """Return the reason to train the fit; None if there is none. The fit is not
+        trained yet, its training was interrupted or requested, or it differs from the
+        plan.
         """
         wanted = self.record()
         with suppress(DataError):  # training warns of it
@@ -172,8 +172,8 @@ def train(
 def few_values(
     files: Sequence[Path], features: list[str], eras: Collection[str]
 ) -> list[float]:
-    """Return the distinct values in `eras` of all features together; [] if there are
-    more than 20 distinct values.
+    """Return the distinct values that all features together have in `eras`; [] if there
+    are more than 20 such values.
     """
     # Most values are among those that were seen, which is faster to find than the
     # distinct values of all.

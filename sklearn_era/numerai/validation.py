@@ -1,4 +1,4 @@
-"""Score a model and others' predictions on eras that the model has not seen.
+"""Score a model and other models' predictions on eras that the model has not seen.
 
 If the validation file has enough eras with targets after the training and the purge,
 the submitted fits are scored on them ("hold-out"). Otherwise the training settings are
@@ -47,8 +47,8 @@ def purge_of(config: Config, model: Model) -> int:
 
 @dataclass
 class Validation:
-    """Scores a model and, if their files are found, others' predictions. If configured,
-    also scores the same model with the pooled gain as its split criterion.
+    """Scores a model, and other models' predictions if their files are found. If
+    configured, also scores the same model with the pooled gain as its split criterion.
     """
 
     config: Config

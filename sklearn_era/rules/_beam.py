@@ -23,7 +23,7 @@ class Rule:
     last: Conjunction = frozenset()  # the one that *and* refines
 
     def refined(self, condition: BinsOfColumn, is_union: bool) -> "Rule":
-        """Return the rule joined with `condition`: by *or* if `is_union`, or *and*."""
+        """Return rule and `condition`, joined by *or* if `is_union`, else by *and*."""
         if is_union:
             return Rule(self.others | {self.last}, frozenset([condition]))
         column, bins = condition
@@ -123,9 +123,8 @@ class BeamSearch:
     def _measure(
         self, rule: Rule, this_round: Round
     ) -> Iterator[tuple[Rule, bool, NDArray[np.float64]]]:
-        """Yield the rule, `is_union` and the qualities of all refinements, which have
-        one more condition: first by *and* and then, if rules may be disjunctions, by
-        *or*.
+        """Yield the rule, `is_union` and the qualities of all refinements by one more
+        condition: by *and* and then, if rules may be disjunctions, by *or*.
         """
         penalties = this_round.column_penalties.copy()
         penalties[rule.columns] = 0.0
