@@ -109,8 +109,8 @@ class _Linear(BaseEstimator):
         return np.stack(terms, axis=1), as_matrix(columns)[0]
 
     def check(self) -> bool:
-        """Return whether coefficients fit the numbers of penalties, classes and
-        columns.
+        """Return whether the shapes of coefficients match the numbers of penalties,
+        classes and columns.
         """
         widths = [
             len(x) if isinstance(x, list) else 1 + bool(x[2]) for x in self._codings

@@ -21,7 +21,7 @@ _TIME = re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d.*")
 
 
 def spell(value: Any) -> str:
-    """Return a category's text. It is "1" for 1 and for 1.0, as pandas may store 1."""
+    """Return a category as text: "1" for 1 and 1.0, since pandas may store 1 as 1.0."""
     text = f"{value:f}" if isinstance(value, Decimal) else str(value)
     text = _WHOLE_FLOAT.sub(r"\1", text)
     return "0" if text == "-0" else text

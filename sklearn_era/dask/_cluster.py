@@ -128,7 +128,7 @@ class Cluster:
         return [min(holders.get(each.key, ()), default="") for each in futures]
 
     def run_on(self, address: str, function: Callable[..., Any], *args: Any) -> Any:
-        """Return a function's result on a worker, while the worker's tasks go on."""
+        """Run a function on a worker whose tasks go on meanwhile; return the result."""
         try:
             run, workers = self.client._run, [address]
             return self.client.sync(

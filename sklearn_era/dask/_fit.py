@@ -184,7 +184,9 @@ class ClusterFit:
     def _find_bins(
         self, training_rows: Ints | None, known_categories: list[Floats | None] | None
     ) -> None:
-        """Set `mapper`'s thresholds, as scikit-learn finds them in training rows."""
+        """Set the thresholds of `mapper` to the thresholds that scikit-learn would find
+        in all training rows.
+        """
         estimator, mapper, weights = self.estimator, self.mapper, None
         if self.is_weighted and self.n_trained.sum() > mapper.subsample:
             weights = np.concatenate(self._ask_parts(_survey.training_weights))

@@ -86,7 +86,7 @@ def holdout_curve(
     ValueError
         If `test_eras` are unknown, leave no era to train on, or are not the last eras
         for a reverse learning curve; if `param_name` is given but `param_range` is not;
-        or if `param_name` is None and `param_range` has other values than its numbers.
+        or if, without `param_name`, a value of `param_range` is not a number of eras.
 
     Warns
     -----

@@ -1,6 +1,6 @@
 """Choose a search's best candidate, or the best beyond one standard error.
 
-This is the standard error of a mean over test eras; eras of a fold share a model.
+The error is the standard error of a mean over test eras; eras of a fold share a model.
 """
 
 import warnings

@@ -88,8 +88,8 @@ class EraSplit(GroupsConsumerMixin, BaseCrossValidator):
         With two columns, whether to test on groups left out or on groups of training.
     test_size : int or duration, default=None
         Eras in each test block. By default, the largest number that leaves the first
-        split as many eras to train on, if `horizon`, `gap` and `purge` are numbers of
-        eras.
+        split at least as many eras to train on, if `horizon`, `gap` and `purge` are
+        numbers of eras.
     max_train_size : int or duration, default=None
         The most eras to train on, the last ones; None takes all.
     horizon : int or duration, default=1

@@ -33,7 +33,7 @@ _raise_for = renamed(__name__, {"train": "the command sklearn-era numerai train"
 
 def __getattr__(name: str) -> Any:
     """Import a public function when it is first used, and return it. An earlier import
-    would need packages of the extra that some modules do without.
+    would need the extra's packages, without which some modules work.
     """
     if name not in __all__:
         _raise_for(name)

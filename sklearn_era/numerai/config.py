@@ -212,8 +212,8 @@ class Config(Section):
     export: ExportSection
 
     def model(self, name: str | None) -> Model:
-        """Return the model `name` or, if `name` is None, the only model there is. Raise
-        ConfigError if there is no such model, or a choice between several models.
+        """Return the model `name` or, if `name` is None, the only model. Raise
+        ConfigError for an unknown `name`, and for None if there are several models.
         """
         found = [model for model in self.models if name in (None, model.name)]
         if len(found) == 1:

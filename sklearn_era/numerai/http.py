@@ -186,7 +186,7 @@ class Http:
             began = time.monotonic()
 
     def _read(self, raw: Any) -> bytes:
-        """Return the next bytes of a body; raise TimeoutError if they come too late."""
+        """Return the next bytes of a body; raise TimeoutError after 2 * `timeout`."""
         try:
             chunk = _started(partial(raw.read1, _CHUNK, decode_content=True))
             return chunk.result(2 * self.timeout)

@@ -301,7 +301,7 @@ def live_scores(
 
 
 def promised_scores(workspace: Workspace, models: Sequence[str]) -> dict[str, Any]:
-    """Return each model's mean scores by metric, from the models' reports."""
+    """Return each model's mean validation scores by metric, from its report."""
     promised = {}
     for model in models:
         path = workspace.report_dir(model) / REPORT_NAME

@@ -89,9 +89,9 @@ class FitPlan:
         )  # fmt: skip
 
     def why_train(self) -> str | None:
-        """Return the reason to train the fit; None if there is none. The fit is not
-        trained yet, its training was interrupted or requested, or it differs from the
-        plan.
+        """Return the reason to train the fit: it is not trained yet, its training was
+        interrupted or requested, or it differs from the plan. Return None if there is
+        no reason.
         """
         wanted = self.record()
         with suppress(DataError):  # training warns of it

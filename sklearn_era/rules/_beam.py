@@ -23,7 +23,9 @@ class Rule:
     last: Conjunction = frozenset()  # the one that *and* refines
 
     def refined(self, condition: BinsOfColumn, is_union: bool) -> "Rule":
-        """Return rule and `condition`, joined by *or* if `is_union`, else by *and*."""
+        """Return the rule joined with `condition`: by *or* if `is_union`, otherwise by
+        *and*.
+        """
         if is_union:
             return Rule(self.others | {self.last}, frozenset([condition]))
         column, bins = condition
