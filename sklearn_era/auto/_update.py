@@ -236,8 +236,8 @@ def _with_new_eras(
 
 def _compare(losses: NDArray[np.float64], n_before: int) -> dict[str, Any]:
     """Return a dict that compares losses of eras: the mean `loss` of new eras, the loss
-    `expected` from the first `n_before` eras, the `error` of the difference of both,
-    and the `p_value` of a larger loss in new eras.
+    `expected` from the first `n_before` eras, the `error` of their difference, and the
+    `p_value` of a larger loss in new eras.
     """
     of_before, of_new = (x[np.isfinite(x)] for x in np.split(losses, [n_before]))
     n, expected = of_before.size, float(of_before.mean())

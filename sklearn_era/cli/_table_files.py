@@ -210,7 +210,7 @@ def write_table(frame: pd.DataFrame, path: Path) -> None:
 
 
 def make_features(frame: Any, categorical: Any, remedy: str, decimal: str) -> Any:
-    """Return features, with `categorical` columns as categories of text; raise
+    """Return features, where `categorical` columns become categories of text. Raise
     InputError if another column is not numeric.
     """
     X = frame.copy()
@@ -349,8 +349,7 @@ def eras_as_fitted(
     frame: pd.DataFrame, columns: Sequence[str], table: TableFile, estimator: Any
 ) -> Any:
     """Return the rows' eras, as `EraColumns` if there are several columns. Labels get
-    the type of the fit: they become text, as a text file spells them, or dates if
-    needed.
+    the type of the fit: text, as a text file spells them, or dates.
     """
     found = make_eras(frame, columns, table)
     eras = found.columns if len(columns) > 1 else [found]
@@ -387,8 +386,8 @@ def _are_classes(column: pd.Series) -> bool:
 
 
 def _parse(column: pd.Series, decimal: str) -> tuple[pd.Series, str]:
-    """Return (numbers, remark): a column as numbers, NaN where a text is not a number,
-    and a remark on the first text that is not a number.
+    """Return (numbers, remark): a column as numbers, NaN for texts that are not
+    numbers, and a remark on the first such text.
     """
     swapped = str.maketrans(",.", ".,") if decimal == "," else {}
     numbers = pd.to_numeric(column.astype(str).str.translate(swapped), errors="coerce")

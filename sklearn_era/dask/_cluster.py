@@ -91,7 +91,7 @@ class Cluster:
         return self._results(futures)
 
     def send(self, value: object) -> Future:
-        """Put a value on a worker, from which others copy it; return its future."""
+        """Put a value on a worker, for other workers to copy, and return its future."""
         with dask.config.set(
             {"distributed.admin.large-graph-warning-threshold": "1GB"}
         ):

@@ -89,7 +89,7 @@ class ClusterFit:
             raise
 
     def _load(self, X: Any, y: Any, sample_weight: Any, eras: Any) -> list[PartSummary]:
-        """Load parts on workers; keep those with rows, and return their summaries."""
+        """Load parts on workers; drop empty parts, and return the other summaries."""
         has_classes = is_classifier(self.estimator)
         parts = _partitions.delay_parts(X, y, sample_weight, eras, has_classes)
         self.parts = self.client.compute(parts)

@@ -67,7 +67,7 @@ def holdout_curve(
         train on; None means all numbers from 1 on.
     scoring : str, callable or None, default=None
         A scorer of the rows of one era at a time, as
-        :func:`sklearn.metrics.check_scoring` takes it; None is the estimator's score.
+        :func:`sklearn.metrics.check_scoring` takes it; None means ``estimator.score``.
     era_order, n_jobs :
         As in :class:`EraSearchCV`.
     verbose : int, default=0
@@ -163,7 +163,7 @@ def holdout_curve(
 
 
 def _as_array(values: Any) -> Array:
-    """Return an array of numbers if all values are numbers, else one of objects."""
+    """Return an array, of numbers if all values are numbers, or else of objects."""
     is_number = all(isinstance(x, Real) and not isinstance(x, bool) for x in values)
     return np.asarray(values) if is_number else np.fromiter(values, dtype=object)
 

@@ -318,8 +318,8 @@ def fit_rows(
     rows: NDArray[Any] | None = None, follower: Any = None,
 ) -> Any:  # fmt: skip
     """Return a copy of a model, fitted to `rows` (by default all). The arguments
-    `params` of the fit are for all rows; those with a value per row are cut to `rows`.
-    A `follower` is called before and after each of a booster's iterations.
+    `params` of the fit are for all rows; arguments with a value per row are cut to
+    `rows`. A `follower` is called before and after each of a booster's iterations.
     """
     params = rows_of_params(X, params, indices=rows)
     fitted = with_requests(clone(model))

@@ -145,8 +145,8 @@ class ScorerByEra:
 
 
 def _is_known(scorer: Any) -> bool:
-    """Return whether a scorer's metric is of scikit-learn or of this package: an error
-    of such a metric means that an era has no score, as with one class only.
+    """Return whether a scorer's metric is of scikit-learn or of this package. An error
+    of this metric then means that an era has no score, for example with a single class.
     """
     metric = getattr(scorer, "_score_func", scorer)
     while isinstance(metric, partial):

@@ -107,8 +107,8 @@ class SearchByEra(GridSearchCV):
         return self.cv is None or isinstance(self.cv, Integral)
 
     def _get_routed_params_for_fit(self, params: dict[str, Any]) -> Any:
-        """Return the arguments of fits, splitter and scorer, with eras added for those
-        that take eras. If `cv` is a number or None, set it to a list of folds of eras.
+        """Return the arguments of fits, splitter and scorer, with eras for each that
+        takes eras. If `cv` is a number or None, set it to a list of folds of eras.
         """
         eras, is_routed = params["eras"], _routing_enabled()
         weights = params.get("sample_weight")

@@ -200,14 +200,14 @@ class EraSplit(GroupsConsumerMixin, BaseCrossValidator):
         ------
         train, test : ndarray of shape (n_train,) and (n_test,), dtype=intp
             Rows to train and to test on, ascending. With two columns, all folds of
-            groups of the first block in time come first, then those of the next block.
+            groups of the first block in time come first, then all folds of the next.
 
         Raises
         ------
         ValueError
             If `groups` is missing, does not label the rows of `X` or does not tell
             which column is time; if there are too few eras or groups; if a size is a
-            duration and times are no dates; or if a split has no row to test on.
+            duration and times are not dates; or if a split has no row to test on.
 
         Warns
         -----

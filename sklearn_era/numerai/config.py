@@ -126,9 +126,7 @@ class TrainSection(Section):
         return self
 
     def table_of(self, message: object) -> str:
-        """Return the name of the table of numerai.toml that sets a parameter, which is
-        the parameter that an error's `message` names.
-        """
+        """Return the name of the table that sets the parameter named in `message`."""
         named = [x for x in re.findall(r"\w+", str(message)) if x in self._tables]
         return self._tables[named[0]] if named else "[train.parameters]"
 

@@ -88,8 +88,8 @@ def write_portable_model(
     Raises
     ------
     ExportError
-        If `model` is not such a regressor or is not fitted; if it has a log link,
-        categorical features or splits that LightGBM cannot make; or if
+        If `model` is not one of these regressors or is not fitted; if it has a log
+        link, categorical features or splits that LightGBM cannot make; or if
         `feature_names` are missing, or are not the columns of its fit.
     DataError
         If the file cannot be written.

@@ -90,7 +90,7 @@ def submit(
     require_open: bool | None = None, force: bool = False,
 ) -> SubmissionRecord:  # fmt: skip
     """Check, upload and confirm a round's predictions; return the record. The file is
-    `file` or, if None, the one that ``predict`` wrote. If `require_open` (None means
+    `file` or, if None, the file that ``predict`` wrote. If `require_open` (None means
     the configured value), raise SubmissionError for a closed round. If `force`, repeat
     a submission that was made before.
     """
@@ -141,8 +141,9 @@ def submit(
 def own_submission(
     steps: "Steps", model_name: str, round_number: int
 ) -> SubmissionRecord | None:
-    """Return the record of a file that the user submitted for a round, or None. If the
-    upload was interrupted, ask Numerai, and raise UploadError if the file is not there.
+    """Return the record of the file that the user submitted for a round, or None if
+    there is none. If its upload was interrupted, ask Numerai for the file, and raise
+    UploadError if Numerai does not have it.
     """
     folder = steps.workspace.round_dir(round_number, model_name)
     place, client = folder / "submission.json", steps.client

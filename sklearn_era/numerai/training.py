@@ -112,7 +112,7 @@ def train(
     on_progress: Callable[[str, int, int], None] = lambda *_: None,
 ) -> store.ModelRecord:  # fmt: skip
     """Train and save a fit; return its record. Resume from the last checkpoint, unless
-    `restart`; the trees are bit-identical to those of a training without interruption.
+    `restart`; the trees are bit-identical to trees of an uninterrupted training.
     An average starts anew. `on_progress` is called with the stage "reading" and counts
     of features, then with the fit's name and counts of trees.
     """
