@@ -1,4 +1,4 @@
-"""Update an average by eras whose targets arrive later: levels, weights, even trees."""
+"""Update levels, weights and trees of an average by eras whose targets arrive later."""
 
 from copy import copy
 from typing import Any, Self

@@ -225,7 +225,7 @@ def make_features(frame: Any, categorical: Any, remedy: str, decimal: str) -> An
 
 
 def has_categories(column: pd.Series) -> bool:
-    """Return whether a column is text that recurs, without numbers and dates."""
+    """Return whether a column holds repeated texts, none of them a number or a date."""
     if types.infer_dtype(column, skipna=True) != "string":
         return False
     values = column.dropna().unique()

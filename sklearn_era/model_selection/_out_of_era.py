@@ -83,7 +83,7 @@ def name_in_fit(
 
 
 def no_weights(estimator: BaseEstimator, remedy: str) -> str:
-    """Return an error's sentence: a fit takes no weights, or does not request any."""
+    """Return text for an error: a fit takes no weights, or does not request weights."""
     who = f"the fit of {type(estimator).__name__}"
     if name_in_fit(estimator, "sample_weight", needs_request=False) is None:
         return f"{who} takes no weights; {remedy}."

@@ -64,9 +64,9 @@ class EraSearchCV(PredictsByEra, SearchByEra):
 
     A :class:`~sklearn.model_selection.GridSearchCV` over folds of whole eras, with a
     rule of its own: the estimator as given is the *plain model*, the first candidate,
-    and another candidate is chosen only if it is better beyond chance. With ``s_cj``
-    the score of candidate c in test era j, and ``d_cj = s_cj - s_0j`` its difference to
-    the plain model, a candidate qualifies if
+    and another candidate is chosen only if it is better beyond chance. Let ``s_cj``
+    be the score of candidate c in test era j, and ``d_cj = s_cj - s_0j`` its difference
+    to the plain model's score. A candidate qualifies if
 
         mean_j d_cj > standard error of the mean,
 
@@ -77,9 +77,9 @@ class EraSearchCV(PredictsByEra, SearchByEra):
 
     - for ordered eras, the error if ``d_cj`` is an AR(1) process with the correlation
       of neighbouring eras; for unordered eras, the error if eras are independent;
-    - the error if only folds are independent, as eras of a fold share a model: with
-      ``dbar_ck`` the mean of fold k, ``std_k dbar_ck / sqrt(K)`` if folds have equally
-      many eras.
+    - the error if only folds are independent, as eras of a fold share a model: it is
+      ``std_k dbar_ck / sqrt(K)``, where ``dbar_ck`` is the mean of fold k, if folds have
+      equally many eras.
 
     Parameters
     ----------

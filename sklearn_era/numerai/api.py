@@ -247,8 +247,8 @@ class Numerai:
         self, model_id: str, known: Collection[str], filename: str | None, sha256: str
     ) -> str | None:
         """Among submissions that are not in `known`, return the id of one with this
-        file name or, if there is none, with this digest of its content; None without a
-        match.
+        file name or, if there is none, of one whose content has this digest; else
+        return None.
         """
         new = [entry for entry in self.submissions(model_id) if entry.id not in known]
         if named := [x.id for x in new if filename and x.filename == filename]:

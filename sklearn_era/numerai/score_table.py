@@ -1,4 +1,4 @@
-"""Score models, and predictions that Numerai publishes, by era; tabulate scores."""
+"""Score models and Numerai's published predictions by era, and tabulate the scores."""
 
 from collections.abc import Iterable, Mapping
 from contextlib import suppress

@@ -126,7 +126,7 @@ class BeamSearch:
         self, rule: Rule, this_round: Round
     ) -> Iterator[tuple[Rule, bool, NDArray[np.float64]]]:
         """Yield the rule, `is_union` and the qualities of all refinements by one more
-        condition: by *and* and then, if rules may be disjunctions, by *or*.
+        condition: first for *and*; then, if rules may be disjunctions, for *or*.
         """
         penalties = this_round.column_penalties.copy()
         penalties[rule.columns] = 0.0
