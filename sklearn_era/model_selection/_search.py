@@ -78,8 +78,8 @@ class EraSearchCV(PredictsByEra, SearchByEra):
     - for ordered eras, the error if ``d_cj`` is an AR(1) process with the correlation
       of neighbouring eras; for unordered eras, the error if eras are independent;
     - the error if only folds are independent, as eras of a fold share a model: it is
-      ``std_k dbar_ck / sqrt(K)``, where ``dbar_ck`` is the mean of fold k, if folds have
-      equally many eras.
+      ``std_k dbar_ck / sqrt(K)`` if folds have equally many eras, where ``dbar_ck`` is
+      the mean of fold k.
 
     Parameters
     ----------
