@@ -42,7 +42,7 @@ class Cluster:
         self._last_seen: dict[str, tuple[float, float]] = {}
 
     def _answering(self) -> list[str]:
-        """Return all workers' addresses; raise DaskFitError if one does not answer."""
+        """Return all workers' addresses; raise DaskFitError if a worker cannot be used."""
         addresses = sorted(self.client.nthreads())
         if not addresses:
             raise DaskFitError("The cluster has no worker: scale it up, and fit again.")

@@ -53,10 +53,10 @@ class EraMean(float):
 
 
 class ScorerByEra:
-    """A scorer that scores each era by another scorer, and returns an `EraMean`. An
-    era's score is NaN if the other scorer raises ValueError for the era; if `raises`,
-    errors of a user's own metric are raised. If the other scorer returns no number, its
-    result is returned, or ValueError is raised if `of_number`.
+    """A scorer that scores each era by another scorer, and returns an `EraMean`, or a
+    dict of them if the other scorer returns dicts. An era's score is NaN if the other
+    scorer raises ValueError for the era; if `raises`, errors of a user's own metric are
+    raised. If `of_number`, ValueError is raised for scores that are not numbers.
     """
 
     def __init__(
