@@ -42,7 +42,9 @@ class Cluster:
         self._last_seen: dict[str, tuple[float, float]] = {}
 
     def _answering(self) -> list[str]:
-        """Return all workers' addresses; raise DaskFitError if a worker cannot be used."""
+        """Return all workers' addresses; raise DaskFitError if there is none, one does
+        not answer, or several share a process.
+        """
         addresses = sorted(self.client.nthreads())
         if not addresses:
             raise DaskFitError("The cluster has no worker: scale it up, and fit again.")
