@@ -1,4 +1,4 @@
-"""Averages of models that find out by themselves how to use eras.
+"""Fit averages of models, which find out by themselves how to use eras.
 
 ``_candidates`` lists the models, of which ``_linear`` defines one. ``_member_search``
 fits the models in folds of whole eras. ``_weights`` finds their weights from the losses

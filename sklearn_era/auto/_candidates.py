@@ -1,4 +1,4 @@
-"""Make the candidates for members of an average: default models, or the user's."""
+"""Make the candidates for an average: default models and models of the user."""
 
 from typing import Any, TypeGuard
 

@@ -53,9 +53,9 @@ class Columns(NamedTuple):
 def encode(
     columns: Columns, rows: Any, train: NDArray[Any], test: NDArray[Any] | None = None
 ) -> Any:
-    """Return a tuple: an encoder fitted to the rows `train`, the encoded columns of
-    these rows and, if `test` is given, those of the rows `test`. Return None if
-    `columns` has no encoder.
+    """Return (encoder, encoded, ...): an encoder fitted to the rows `train`, the
+    encoded columns of these rows and, if `test` is given, of the rows `test`. Return
+    None if `columns` has no encoder.
     """
     if columns.encoder is None:
         return None
@@ -78,7 +78,7 @@ def columns_of(
 ) -> tuple[Any, Columns]:  # fmt: skip
     """Return (plain, columns): the plain model, whose `categorical_features` become
     indices if they are a mask, and the `Columns` of members. These have an encoder if
-    it is `wanted` (or, for "auto", worth its time) and some member uses it.
+    some member uses it, and if `wanted` is True or, for "auto", it is worth its time.
     """
     X, given = tables.as_frame(rows.X), plain.categorical_features
     is_frame, from_dtype = is_data_frame(X), isinstance(given, str)
@@ -120,8 +120,8 @@ def columns_of(
 
 
 def _reads_dtypes(model: BaseEstimator) -> bool:
-    """Return whether a model, or one within that is a `regressor` or an `estimator`,
-    finds categories by dtypes, as boosters and forests do.
+    """Return whether a model, or its inner `regressor` or `estimator`, finds categories
+    by the dtypes of columns, as boosters and forests do.
     """
     inner = getattr(model, "regressor", getattr(model, "estimator", None))
     reads = str(getattr(model, "categorical_features", None)) == "from_dtype"

@@ -1,12 +1,12 @@
-"""The docstring of AutoEraRegressor and AutoEraClassifier."""
+"""Hold the docstring that AutoEraRegressor and AutoEraClassifier share."""
 
 DOC = """The average of models for {task}, weighted by their losses in eras left out.
 
     The members of the average are a *plain model* (`estimator`), other boosters
     (larger, smaller, additive, or using eras) and a linear model. They are fitted in
     three folds of whole eras; members that use no eras are also fitted to two thirds of
-    the rows. With p_k the predictions of member k for rows left out, folds of eras and
-    folds of rows each give weights (a super learner, [1]_)
+    the rows. Let p_k be the predictions of member k for rows left out. Folds of eras
+    and folds of rows each give weights (a super learner, [1]_)
 
         w = 3/4 argmin_v loss(sum_k v_k p_k) + 1/4 u,
 
@@ -69,7 +69,7 @@ DOC = """The average of models for {task}, weighted by their losses in eras left
         times and groups to ``predict(X, eras=...)``. Losses are computed for each time;
         their standard errors allow for times and groups.
     encode_categories : 'auto' or bool, default='auto'
-        Whether default members also get categories as encoded by targets in earlier
+        Whether default members also get the categories encoded by targets in earlier
         eras: the columns of an :class:`~sklearn_era.preprocessing.EraTargetEncoder`
         with counts. The plain model, models that are passed, and boosters of CatBoost
         and LightGBM do not get them, nor does any model if `estimator` has constraints

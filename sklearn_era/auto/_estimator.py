@@ -55,7 +55,7 @@ _OF_SEARCH = EraSearchCV._parameter_constraints
 )
 @with_parameters
 class _AutoEra(TakesInEras, PredictsByEra, BaseEstimator):
-    """The weighted average of members: the base of the regressor and the classifier."""
+    """Base class of the regressor and the classifier, which average their members."""
 
     _booster: ClassVar[type]
 
@@ -106,8 +106,8 @@ class _AutoEra(TakesInEras, PredictsByEra, BaseEstimator):
         ------
         ValueError
             If the loss of the plain model is not given by name; if `members` has an
-            invalid member, or a name twice; or where
-            :meth:`~sklearn_era.model_selection.EraSearchCV.fit` raises one.
+            invalid member, or a name twice; or if
+            :meth:`~sklearn_era.model_selection.EraSearchCV.fit` would raise it.
         """
         self._validate_params()
         budget = self.time_budget

@@ -29,9 +29,10 @@ def keep(
     eras: LeftOut, rows: LeftOut, loss: Loss, are_ordered: bool = False
 ) -> tuple[Weighted, Array]:
     """Return the members to keep, and the predictions of an average in eras left out.
-    Keep all members if their average gains there, or if the plain model diverges. Else,
-    keep members with weights from folds of rows, if these gain in rows beyond doubt.
-    Else, keep the plain model, and return the predictions of the average of all.
+    Keep all members if their average gains in these eras, or if the plain model
+    diverges. Else, keep members with weights from folds of rows, if they gain in rows
+    beyond doubt. Else, keep the plain model, and return the predictions of the average
+    of all members.
     """
 
     def average_of(weighted: Weighted) -> tuple[Array, Array]:

@@ -68,7 +68,7 @@ class Rows(NamedTuple):
         return Rows(X, y, eras, weights, encoded.take(rows))
 
     def of_times(self) -> "Rows":
-        """Return the rows with times alone as eras, without groups."""
+        """Return the rows with times alone as eras: the groups are removed."""
         alone = replace(self.encoded, groups=None, pair=None)
         return self._replace(eras=alone.decode(), encoded=alone)
 
@@ -78,7 +78,7 @@ def fit_members(
     n_jobs: int | None,
 ) -> dict[str, Any]:  # fmt: skip
     """Return a dict of copies of the models by name, each fitted to all rows. `X_of`
-    returns X in the form that the model of a name takes.
+    takes a model's name, and returns X in the form that the model takes.
     """
     fitted = Parallel(n_jobs=n_jobs)(
         delayed(_fit_quietly)(model, X_of(name), y, fit_arguments(model, eras, weights))
@@ -209,9 +209,9 @@ class Search:
         self.progress.step(len(of_folds), f"{name}, loss {loss:.5g} in {kind} left out")
 
     def left_out(self, names: Sequence[str] | None = None) -> LeftOut:
-        """Return the predictions of the members `names`, by default of all that were
-        not dropped, for the test rows of all folds so far. The predictions of a member
-        are NaN in folds in which the member was not fitted.
+        """Return the predictions of the members `names` (by default, all members that
+        were not dropped) for the test rows of all folds so far. The predictions of a
+        member are NaN in folds in which the member was not fitted.
         """
         names, rows, done = self.names if names is None else names, self.rows, self.done
         of_folds = [self.folds[k][1] for k in done]
@@ -238,9 +238,9 @@ class Search:
         return LeftOut(predicted, stages, y, weights, codes, of_groups)
 
     def _stages(self, name: str) -> list[int]:
-        """Return the stages at which a member's fit to all rows may end. Numbers of
-        trees are larger than in folds, by the ratios of all rows to training rows and
-        of the member's trees to its trees in folds.
+        """Return the stages at which a member's fit to all rows may end. A number of
+        trees in folds is multiplied by two ratios: of all rows to training rows, and of
+        the member's trees to its trees in folds.
         """
         model = self.columns.in_folds(name, self.members[name])
         stages, n_trees = stages_of(model), getattr(self.members[name], "max_iter", 0)

@@ -168,7 +168,7 @@ def make_peer(name: str, plain: BaseEstimator, loss: str) -> Peer:
 
 def as_peer(model: BaseEstimator, plain: BaseEstimator) -> Peer:
     """Return another package's booster as an unfitted `Peer`. Its categorical columns
-    are those that the booster's parameters name, or else those of the plain model.
+    are named by the booster's parameters, or else by the plain model.
     """
     parameters, categories = model.get_params(), plain.categorical_features
     if parameters.get("cat_features") is not None:  # which cannot be cloned

@@ -1,4 +1,4 @@
-"""Update an average by eras whose targets arrive later: levels, weights, even trees."""
+"""Update levels, weights and trees of an average by eras whose targets arrive later."""
 
 from copy import copy
 from typing import Any, Self
@@ -50,8 +50,8 @@ class TakesInEras:
         The weights of members move towards the weights that are best in the eras left
         out before and the new eras together: the clearer the gain, the further. A
         t-test at 5 % checks whether the loss of the average is larger in new eras than
-        in eras left out before. For this loss, levels of all new eras are forecasts for
-        `horizon` eras ahead, as without `eras` in ``predict``, if eras are one column.
+        in eras left out before. If eras are one column, the levels of new eras are
+        forecasts for `horizon` eras ahead in this test, as in ``predict`` without eras.
         If the loss is larger, and if `X` has the rows of all earlier eras too, the
         members are fitted to all rows of `X`; without these rows, a warning asks for
         them. A dict is added to `update_log_`.
@@ -213,9 +213,9 @@ def _check_new(
 def _with_new_eras(
     model: BaseEstimator, before: LeftOut, new: Rows, groups: ArrayLike | None
 ) -> LeftOut:
-    """Return `before` with the rows of new eras appended. All these rows have members'
-    predictions by fits that left the rows out; as the members have not seen the new
-    eras, they predict the new rows here.
+    """Return `before`, extended by the rows of new eras and members' predictions of
+    these rows. Members have not seen the new eras: as in `before`, all predictions are
+    for rows left out of the fits.
     """
     X, y, eras, weights, encoded = new
     n_eras = np.unique(before.codes).size
@@ -235,9 +235,9 @@ def _with_new_eras(
 
 
 def _compare(losses: NDArray[np.float64], n_before: int) -> dict[str, Any]:
-    """Return a dict from the losses of eras: the mean `loss` of new eras, the loss
-    `expected` from the first `n_before` eras, the `error` of the difference of both,
-    and the `p_value` of a larger loss in new eras.
+    """Return a dict that compares losses of eras: the mean `loss` of new eras, the loss
+    `expected` from the first `n_before` eras, the `error` of their difference, and the
+    `p_value` of a larger loss in new eras.
     """
     of_before, of_new = (x[np.isfinite(x)] for x in np.split(losses, [n_before]))
     n, expected = of_before.size, float(of_before.mean())

@@ -2,8 +2,8 @@
 
 Folds of whole eras assess all members, with more noise the fewer eras there are; folds
 of shuffled rows assess members that use no eras, with less noise, but not in new eras.
-Weights by folds of rows are moved towards weights by folds of eras: the further, the
-more clearly the weights by folds of eras are better in eras left out.
+The final weights are a mix of the weights by both kinds of folds. The share of weights
+by folds of eras rises with their gain in eras left out.
 """
 
 from typing import Any, NamedTuple
@@ -33,7 +33,7 @@ Array = NDArray[np.float64]
 
 
 class LeftOut(NamedTuple):
-    """Rows left out of fits, fold after fold, with members' predictions of them."""
+    """Rows that folds leave out of fits, with members' predictions of these rows."""
 
     predicted: dict[str, Array]  # by member, of shape (n_stages, n_rows)
     stages: dict[str, list[int]]  # their numbers of trees or penalties, or [0]
@@ -158,9 +158,9 @@ def promising(left_out: LeftOut, loss: Loss, n_kept: int | None = None) -> list[
 
 
 def diverging(left_out: LeftOut, loss: Loss) -> list[str]:
-    """Return the names of members that diverge, which only the losses "poisson" and
-    "gamma" allow: members whose loss is far larger than the loss of a constant, the
-    mean of the targets.
+    """Return the names of members whose loss is far larger than the loss of a constant,
+    the mean of the targets. Only the losses "poisson" and "gamma" can diverge; return
+    [] for any other loss.
     """
     y, weights = left_out.y, left_out.weights
     if loss.name not in ("poisson", "gamma") or np.ptp(y) == 0:
@@ -200,8 +200,8 @@ def error_of_mean(differences: Array, are_ordered: bool) -> float:
 
 
 def _share(eras: LeftOut, gains: Array, are_ordered: bool) -> float:
-    """Return the share, 0 to 1, of the weights from folds of eras. The share rises with
-    the mean of the `gains` of rows by these weights, in standard errors.
+    """Return the share, from 0 to 1, of the weights from folds of eras. It rises with
+    the mean of `gains`, the gains of rows by these weights, in standard errors.
     """
     mean, error = eras.gain_and_error(gains, are_ordered)
     if not error > 0:
@@ -241,8 +241,8 @@ def _average(left_out: LeftOut, stages: dict[str, int], loss: Loss) -> Array:
 def _minimum(
     left_out: LeftOut, predicted: Array, loss: Loss, start: Array, scale: float
 ) -> Array:
-    """Return the weights of least loss, by sequential quadratic programming from
-    `start`, or `start` if they are no better.
+    """Find the weights of least loss by sequential quadratic programming from `start`;
+    return these weights, or `start` if they are no better.
     """
     scale = max(abs(scale), np.finfo(float).tiny)
 

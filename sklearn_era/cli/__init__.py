@@ -1,4 +1,4 @@
-"""The command line program, ``sklearn-era``.
+"""Provide the command line program ``sklearn-era``.
 
 - ``_commands``: the program and its commands; ``_demo``: its demonstration;
   ``_numerai``, ``_numerai_demo``: the command group ``numerai``;

@@ -21,7 +21,7 @@ _TIME = re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d.*")
 
 
 def spell(value: Any) -> str:
-    """Return a category's text: "1" for 1, also for 1.0, as pandas may store 1."""
+    """Return a category as text: "1" for 1 and 1.0, since pandas may store 1 as 1.0."""
     text = f"{value:f}" if isinstance(value, Decimal) else str(value)
     text = _WHOLE_FLOAT.sub(r"\1", text)
     return "0" if text == "-0" else text
@@ -40,9 +40,9 @@ def _plain(text: str) -> str:
 
 
 def find_known(texts: Iterable[str], known: dict[str, Any]) -> dict[str, Any]:
-    """Return a dict from those of `texts` that are known to their values in `known`. A
-    text that is not a key of `known` gets the value of a key that is another spelling
-    of the text, unless several keys are.
+    """Return a dict of the known ones of `texts`, with their values in `known`. A text
+    that is not a key of `known` gets the value of the key that is another spelling of
+    the text, if there is only one such key.
     """
     plain = {x: _plain(x) for x in known}
     n_spellings = Counter(plain.values())
@@ -86,6 +86,6 @@ def match_categories(X: pd.DataFrame, estimator: Any) -> None:
 
 
 def _encodes(model: Any) -> bool:
-    """Return whether a model, or one within, encodes categories by earlier targets."""
+    """Return whether a model or an inner one encodes categories by earlier targets."""
     is_encoder = getattr(model, "encoder_", None) is not None
     return is_encoder or any(map(_encodes, inner_models(model)))

@@ -108,8 +108,8 @@ def fit(
     With --groups, each is scored on another fifth of the groups, unseen in its fit;
     with --known-groups, on the groups in its fit. Without eras in order, one model is
     scored on a random fifth of the eras or rows. Scores are R² and the loss, or
-    accuracy, log loss and ROC AUC, or that of --scoring; sd is the standard deviation
-    over eras.
+    accuracy, log loss and ROC AUC, or the score of --scoring; sd is the standard
+    deviation over eras.
 
     Categories are compared as text, and 1.0 is the category 1. Eras and classes stay
     text if numbers would change them, like 2024.10. Empty fields are missing values.

@@ -1,4 +1,4 @@
-"""Demonstrate every criterion on a spiral. Heavy imports wait for the command."""
+"""Demonstrate all criteria on a spiral. Heavy imports wait until the command runs."""
 
 import time
 from pathlib import Path

@@ -29,7 +29,7 @@ def read_training(
     features: _Names, exclude: _Names, categorical: _Names, task: str,
 ) -> tuple[Any, Any, bool, Any]:  # fmt: skip
     """Read the columns that options name. Return the features, the target, whether the
-    target has classes, and the eras, None without --era. Raise InputError if options
+    target has classes, and the eras (None without --era). Raise InputError if options
     contradict each other or values are missing.
     """
     labels = table.distinct({"--target": target, "--era": era, "--groups": groups})

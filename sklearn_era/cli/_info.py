@@ -68,8 +68,9 @@ def _describe_eras(model: Any, booster: Any, column: str | None) -> Iterator[str
 
 
 def _describe_scores(model: Any) -> Iterator[str]:
-    """Yield lines on the scores by era that a model stores: an average has its own and
-    its plain model's, a search its chosen candidate's, and a forest those out of bag.
+    """Yield lines on the scores by era that a model stores. An average stores its own
+    scores and the scores of its plain model, a search the scores of its chosen
+    candidate, and a forest its out-of-bag scores.
     """
     scores: dict[str, Any] = {}
     of_all: Any = getattr(model, "era_scores_", None)

@@ -154,7 +154,7 @@ def run(
 
     The command first submits the round with the existing models. Then it trains models
     that are missing or whose settings changed, and submits these models again. Run it
-    as often as you like: it repeats no finished step, and resumes interrupted ones.
+    as often as you like: it repeats no finished step, and resumes interrupted steps.
     """
     if demo:
         if dry_run or no_submit or retrain or wait:

@@ -184,8 +184,8 @@ def write_demo_data(
 def _other_models(
     X: _Array, y: _Array, eras: _Array, last_seen: int, version: str, rng: Any
 ) -> dict[str, _Array]:
-    """Return made-up predictions, as ranks by era, of several models by name: of the
-    example, of the meta model, and then of the benchmarks.
+    """Return a dict from names to made-up predictions, as ranks by era: of the example,
+    of the meta model, and then of the benchmarks.
     """
     seen, models = eras <= last_seen, {}
     fits = np.linalg.lstsq(X[seen] - 2.0, y[seen] - 0.5)[0].T

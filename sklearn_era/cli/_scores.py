@@ -124,7 +124,7 @@ def promise(
 ) -> str:  # fmt: skip
     """Return text with a forecast of the score `horizon` ahead, or with the reason why
     there is none. The forecast is made from `scores` by era, clipped to the range
-    `ends`, and multiplied by `sign`, -1 for losses. `labels` are those of all eras.
+    `ends`, and multiplied by `sign`, which is -1 for losses. `labels` has all eras.
     """
     highest = np.nanmax(getattr(scores, "era_scores_", scores))
     # A loss of 0 has no logarithm, and for other scores bounds are no gain.
@@ -151,7 +151,7 @@ def ahead(horizon: Any) -> str:
 
 def describe_average(model: Any, *, forecasts: bool) -> Iterator[str]:
     """Yield lines on an average: its weights, its gain over the plain model and, with
-    `forecasts`, a forecast of its loss. Yield no line on another model.
+    `forecasts`, a forecast of its loss. Yield no line on any other model.
     """
     if not hasattr(model, "members_"):
         return
@@ -237,9 +237,9 @@ def _steps(
     estimator: Any, y: Any, eras: Any, encoded: Any, group: str, horizon: Any,
     n_models: int | None,
 ) -> tuple[list[Any], int]:  # fmt: skip
-    """Return two values: a list with a pair of the rows to fit to and the rows to score
-    for each step; and the number of eras that a step scores, which is the length of
-    the horizon, but at most a fifth of all eras.
+    """Return (steps, size). `steps` is a list of pairs: the rows to fit to, and the
+    rows to score. `size` is the number of eras that a step scores, which is the length
+    of the horizon, but at most a fifth of all eras.
     """
     n_test = max(1, encoded.labels.size // 5)
     size = min(steps_of(horizon, encoded.labels), n_test)
@@ -260,8 +260,8 @@ def _steps(
 
 
 def _answering(models: list[tuple[Any, Any]]) -> Any:
-    """Return one model that stands for pairs of a model and rows of X: it ignores the X
-    that it is passed, and returns each model's predictions of its own rows, joined.
+    """Return one model that stands for pairs of a model and its rows. It ignores the X
+    that it is passed, and joins the predictions of each model for its own rows.
     """
     last, classes = models[-1][0], None
     if is_classifier(last):

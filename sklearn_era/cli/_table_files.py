@@ -42,7 +42,7 @@ _Text = str | None
 
 
 class TableFile:
-    """The table DATA, with the names of its columns: all, categories, pandas index."""
+    """The table DATA, with lists of names: columns, categories and pandas index."""
 
     def __init__(self, path: Path, sep: _Text, encoding: _Text, decimal: _Text) -> None:
         self._path, self._encoding = path, "utf-8" if encoding is None else encoding
@@ -102,7 +102,7 @@ class TableFile:
         return list(dict.fromkeys(found))
 
     def read(self, columns: Sequence[str], text: Collection[str]) -> pd.DataFrame:
-        """Return columns as a data frame, leaving the columns `text` as text."""
+        """Return columns as a data frame; values of the columns `text` stay text."""
         frame = self._load(columns, text)
         numbers = ("boolean", "decimal", "empty", "integer")  # kept as objects
         for name, column in frame.items():
@@ -114,7 +114,7 @@ class TableFile:
         return frame
 
     def copy(self, columns: Sequence[str]) -> pd.DataFrame:
-        """Return columns as they are in the file, with the text of a text file."""
+        """Return columns as they are in the file; values of a text file are text."""
         if self._sep:
             return self.read(columns, columns)
         return self._load(columns, (), keep_dates=True)
@@ -133,7 +133,7 @@ class TableFile:
         return frame
 
     def open(self, columns: Any = None, text: Collection[str] = ()) -> Any:
-        """Return the file opened, or these `columns` as an Arrow table."""
+        """Return the open file or, if `columns` are given, an Arrow table of these."""
         if not self._sep:
             opened = dataset.dataset(self._path, format=self._suffix[1:])
             return opened if columns is None else opened.to_table(columns=columns)
@@ -210,7 +210,7 @@ def write_table(frame: pd.DataFrame, path: Path) -> None:
 
 
 def make_features(frame: Any, categorical: Any, remedy: str, decimal: str) -> Any:
-    """Return features, with `categorical` columns as categories of text; raise
+    """Return features, where `categorical` columns become categories of text. Raise
     InputError if another column is not numeric.
     """
     X = frame.copy()
@@ -225,7 +225,7 @@ def make_features(frame: Any, categorical: Any, remedy: str, decimal: str) -> An
 
 
 def has_categories(column: pd.Series) -> bool:
-    """Return whether values are text that recurs, and none is a number or a date."""
+    """Return whether a column holds repeated texts, none of them a number or a date."""
     if types.infer_dtype(column, skipna=True) != "string":
         return False
     values = column.dropna().unique()
@@ -234,7 +234,7 @@ def has_categories(column: pd.Series) -> bool:
 
 
 def make_target(column: pd.Series, task: str, table: TableFile) -> tuple[Any, bool]:
-    """Return a target's values, and whether they are classes; amounts are float64."""
+    """Return (y, are_classes): a target's values, which are float64 unless classes."""
     subject, remedy = f"--target: column '{column.name}'", "pass --task classification"
     if task != "classification" and not types.is_numeric_dtype(column.dtype):
         numbers, stray = _parse(column, table.decimal)
@@ -324,8 +324,8 @@ def make_eras(frame: pd.DataFrame, names: Sequence[str], table: TableFile) -> An
 
 
 def era_columns_of(estimator: Any, metadata: Any) -> list[Any]:
-    """Return a list of the columns of eras that predictions depend on: none; those of
-    the fit ([None] if the name is unknown); or the two columns of times and groups.
+    """Return the columns of eras that predictions depend on: [] if there are none, a
+    list of the fit's columns ([None] if the name is unknown), or [times, groups].
     """
     if (pair := vars(estimator).get("_pair")) is not None:
         order, names = pair
@@ -348,8 +348,8 @@ def _differs_by_era(estimator: Any) -> bool:
 def eras_as_fitted(
     frame: pd.DataFrame, columns: Sequence[str], table: TableFile, estimator: Any
 ) -> Any:
-    """Return eras (`EraColumns` of several columns), with labels of the type in the fit
-    of the model: converted to text, as a text file spells them, or to dates if needed.
+    """Return the rows' eras, as `EraColumns` if there are several columns. Labels get
+    the type of the fit: text, as a text file spells them, or dates.
     """
     found = make_eras(frame, columns, table)
     eras = found.columns if len(columns) > 1 else [found]
@@ -377,7 +377,7 @@ def eras_as_fitted(
 
 
 def _are_classes(column: pd.Series) -> bool:
-    """Return whether no text is a number, or at least a tenth of them are names."""
+    """Return whether texts are classes: none is a number, or a tenth are names."""
     shares = column.astype(str).str.strip().value_counts(normalize=True)
     texts = [str(text) for text in shares.index]
     is_name = [not (_NUMBER.fullmatch(x) or _NOTHING.fullmatch(x)) for x in texts]
@@ -386,8 +386,8 @@ def _are_classes(column: pd.Series) -> bool:
 
 
 def _parse(column: pd.Series, decimal: str) -> tuple[pd.Series, str]:
-    """Return texts as numbers, with NaN for texts that are not numbers, and a remark on
-    the first of these texts.
+    """Return (numbers, remark): a column as numbers, NaN for texts that are not
+    numbers, and a remark on the first such text.
     """
     swapped = str.maketrans(",.", ".,") if decimal == "," else {}
     numbers = pd.to_numeric(column.astype(str).str.translate(swapped), errors="coerce")

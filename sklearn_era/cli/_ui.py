@@ -62,7 +62,7 @@ class InputError(ConfigError):
 
 @contextmanager
 def refused(what: str = "") -> Iterator[None]:
-    """Raise InputError, with `what` before the message, if the block refuses values."""
+    """Turn TypeError and ValueError in the block into InputError; prepend `what`."""
     try:
         yield
     except (TypeError, ValueError) as error:
@@ -130,7 +130,7 @@ def parse_value(text: str) -> Any:
 
 
 def describe_fit(model: Any) -> str:
-    """Return text on a fit: its number of iterations, or of the models it averages."""
+    """Return text on a fit: its number of iterations or, for an average, of models."""
     if not hasattr(model, "_predictors"):
         n_tried = count(len(model.weights_), "model")
         return f"an average of {len(model.members_)} of {n_tried}"

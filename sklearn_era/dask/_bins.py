@@ -35,7 +35,7 @@ class Shard:
 
 
 class ShardRows(UnbinnedRows):
-    """Stands in for a shard's X, already binned, where ``fit`` expects X."""
+    """Stands in for X in ``fit``: it holds a shard's rows, which are binned already."""
 
     def __init__(self, binned: Bins):
         super().__init__(*binned.shape)

@@ -42,7 +42,9 @@ class Cluster:
         self._last_seen: dict[str, tuple[float, float]] = {}
 
     def _answering(self) -> list[str]:
-        """Return all workers' addresses; raise DaskFitError if one does not answer."""
+        """Return all workers' addresses; raise DaskFitError if there is none, one does
+        not answer, or several share a process.
+        """
         addresses = sorted(self.client.nthreads())
         if not addresses:
             raise DaskFitError("The cluster has no worker: scale it up, and fit again.")
@@ -57,7 +59,7 @@ class Cluster:
         return addresses
 
     def ask(self, addresses: Sequence[str], timeout: float) -> dict[str, Any]:
-        """Return, by address, a random id of each process that answers in time."""
+        """Return the process id (random text) of each worker that answers in time."""
 
         async def ask_all() -> dict[str, Any]:
             run = partial(self.client._run, _process, on_error="ignore")
@@ -91,7 +93,7 @@ class Cluster:
         return self._results(futures)
 
     def send(self, value: object) -> Future:
-        """Put a value on a worker, from which others copy it; return its future."""
+        """Put a value on a worker, for other workers to copy, and return its future."""
         with dask.config.set(
             {"distributed.admin.large-graph-warning-threshold": "1GB"}
         ):
@@ -128,9 +130,7 @@ class Cluster:
         return [min(holders.get(each.key, ()), default="") for each in futures]
 
     def run_on(self, address: str, function: Callable[..., Any], *args: Any) -> Any:
-        """Run a function on a worker while the worker's tasks go on, and return the
-        function's result.
-        """
+        """Run a function on a worker whose tasks go on meanwhile; return the result."""
         try:
             run, workers = self.client._run, [address]
             return self.client.sync(
@@ -334,7 +334,7 @@ class Cluster:
                 self.client.unsubscribe_topic(TOPIC)
 
     def cancel(self, futures: Sequence[Future]) -> None:
-        """Release futures, and cancel those of their tasks that still run."""
+        """Release futures, and cancel the tasks of futures that still run."""
         if self.client.status == "running":
             self.client.cancel(list(futures), force=True)
 

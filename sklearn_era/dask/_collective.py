@@ -28,7 +28,7 @@ class ExchangeError(RuntimeError):
 
 
 class CollectiveExchange(Exchange):
-    """Sums and maxima over the workers of a group."""
+    """Computes sums and maxima over the workers of a group."""
 
     is_alone = False
 
@@ -55,7 +55,7 @@ def start_tracker(
     fit_id: str, n_workers: int, timeout: int, dask_worker: Any = None
 ) -> dict[str, Any]:
     """Start a tracker on this worker, and not on the client, as clients may leave.
-    Return the tracker's address, in the form of `group` of `call_in_group`.
+    Return the tracker's address, in the form that `call_in_group` takes as `group`.
     """
     tracker = RabitTracker(
         n_workers=n_workers, host_ip=get_address_host(dask_worker.address),

@@ -282,7 +282,7 @@ shuffle : bool, default=True
 Attributes
 ----------
 bytes_exchanged_ : int
-    The largest number of bytes that a worker sent, to have sums added up.
+    The largest number of bytes that a worker sent for the sums over workers.
 
 See Also
 --------

@@ -89,7 +89,7 @@ class ClusterFit:
             raise
 
     def _load(self, X: Any, y: Any, sample_weight: Any, eras: Any) -> list[PartSummary]:
-        """Load parts on workers; keep those with rows, and return their summaries."""
+        """Load parts on workers; drop empty parts, and return the other summaries."""
         has_classes = is_classifier(self.estimator)
         parts = _partitions.delay_parts(X, y, sample_weight, eras, has_classes)
         self.parts = self.client.compute(parts)
@@ -184,8 +184,8 @@ class ClusterFit:
     def _find_bins(
         self, training_rows: Ints | None, known_categories: list[Floats | None] | None
     ) -> None:
-        """Set the thresholds of `mapper` to those that scikit-learn would find in all
-        training rows.
+        """Set the thresholds of `mapper` to the thresholds that scikit-learn would find
+        in all training rows.
         """
         estimator, mapper, weights = self.estimator, self.mapper, None
         if self.is_weighted and self.n_trained.sum() > mapper.subsample:
@@ -208,9 +208,7 @@ class ClusterFit:
         set_thresholds(mapper, list(thresholds), feature_columns(estimator))
 
     def _local_estimator(self, random_state: np.random.RandomState) -> Any:
-        """Return the local estimator that workers fit. It has the results of decisions
-        that need all rows.
-        """
+        """Return the local estimator that workers fit, with the client's decisions."""
         local = self.estimator.to_local()
         if not is_resumed(self.estimator):
             vars(local).pop("_predictors", None)

@@ -69,8 +69,8 @@ def delay_parts(
 
 
 def blocks_beside(X: Any, name: str, collection: Any) -> list[Any]:
-    """Return a collection's partitions, matched to the partitions of X; without a
-    collection, a list of None.
+    """Return a collection's partitions, matched to the partitions of X. If there is no
+    collection, return a list of None.
     """
     n_blocks = len(X.chunks[0]) if isinstance(X, da.Array) else X.npartitions
     if collection is None:
@@ -173,7 +173,7 @@ def summarize(part: Part, has_classes: bool) -> PartSummary:
 
 
 def categories_of(part: Part, is_categorical: Flags) -> list[Any]:
-    """Return each categorical column's numbers of rows by category, also by NaN."""
+    """Return, for each categorical column, the number of rows by category and NaN."""
     X: Any = part.X if hasattr(part.X, "iloc") else pd.DataFrame(part.X)
     given = [X.iloc[:, i] for i in np.flatnonzero(is_categorical)]
     return [column.astype(object).value_counts(dropna=False) for column in given]
@@ -182,8 +182,8 @@ def categories_of(part: Part, is_categorical: Flags) -> list[Any]:
 def frame_of_categories(
     head: Any, is_categorical: Flags, found: Sequence[list[Any]]
 ) -> tuple[Any, Ints]:
-    """Return a frame with the categories of all parts in its columns, and how many rows
-    have each of them.
+    """Return a frame whose columns hold the categories of all parts, and the numbers of
+    rows that have each category.
     """
     taken: dict[Any, pd.Series] = {}
     columns_found = zip(*found, strict=True)

@@ -1,4 +1,4 @@
-"""Join the summaries of all parts on the client, to settle there what concerns all
+"""Join the summaries of all parts on the client, and decide there on matters of all
 rows, such as the classes, the eras and the weights of classes.
 """
 

@@ -97,7 +97,7 @@ def share_means(loss: BaseLoss, exchange: Exchange) -> Any:
 
 
 class ShardFitMixin(EraFitMixin):
-    """``fit`` on one worker's shard, with names, classes and seed from the client."""
+    """Fits to one worker's shard, with names, classes and seed from the client."""
 
     _held_out: Shard
     _known_categories: Any
@@ -177,7 +177,9 @@ class ShardClassifier(ShardFitMixin, HistGradientBoostingClassifier):
 
 
 class Lockstep:
-    """Reports rank 0's iterations to the client; stops all workers in the same one."""
+    """Reports the iterations of rank 0 to the client, and lets all workers stop after
+    the same iteration.
+    """
 
     def __init__(self, fit_id: str, rank: int, has_callbacks: bool):
         self._fit_id = fit_id

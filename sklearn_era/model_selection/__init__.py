@@ -1,4 +1,4 @@
-"""Searches and curves by eras, and splits by time, by groups and within eras.
+"""Search by eras, draw curves over eras, and split by time, by groups and within eras.
 
 Folds of whole eras without regard to time are scikit-learn's own `GroupKFold` and
 `LeaveOneGroupOut`, with ``groups=eras``.

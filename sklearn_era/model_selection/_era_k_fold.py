@@ -17,8 +17,9 @@ class EraKFold(SplitsRowsOfEras, StratifiedKFold):
     Split k tests on the k-th part of every era, and trains on the other parts, as does
     :class:`~sklearn.model_selection.StratifiedKFold` if its classes are eras. As
     :class:`EraSearchCV` scores each era of a test by itself, K splits give the folds of
-    [1]_, section 5.3.4, whose tests have rows of one era each. With ``s_ke`` the score
-    in fold k of era e, M eras and ``rule="best"``, the search chooses the highest ::
+    [1]_, section 5.3.4, whose tests have rows of one era each. Let ``s_ke`` be the
+    score of era e in fold k, and M the number of eras. With ``rule="best"``, the search
+    chooses the highest ::
 
         choose_by="mean"     1/M Σ_e 1/K Σ_k s_ke    Env K-folds
         choose_by="worst"    min_e 1/K Σ_k s_ke      Env K-folds Min-Max

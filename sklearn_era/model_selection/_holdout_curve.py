@@ -63,11 +63,11 @@ def holdout_curve(
     param_name : str, default=None
         The parameter to vary; None varies the number of eras to train on.
     param_range : array-like of shape (n_points,), default=None
-        Values of the parameter `param_name`; without it, numbers of eras to train on,
-        where None takes all numbers from 1 on.
+        Values of the parameter `param_name`. Without `param_name`, numbers of eras to
+        train on; None means all numbers from 1 on.
     scoring : str, callable or None, default=None
         A scorer of the rows of one era at a time, as
-        :func:`sklearn.metrics.check_scoring` takes it; None is the estimator's score.
+        :func:`sklearn.metrics.check_scoring` takes it; None means ``estimator.score``.
     era_order, n_jobs :
         As in :class:`EraSearchCV`.
     verbose : int, default=0
@@ -86,7 +86,7 @@ def holdout_curve(
     ValueError
         If `test_eras` are unknown, leave no era to train on, or are not the last eras
         for a reverse learning curve; if `param_name` is given but `param_range` is not;
-        or if neither is a `param_name` given nor are the values numbers of eras.
+        or if, without `param_name`, a value of `param_range` is not a number of eras.
 
     Warns
     -----
@@ -163,7 +163,7 @@ def holdout_curve(
 
 
 def _as_array(values: Any) -> Array:
-    """Return an array of numbers if all values are numbers, else one of objects."""
+    """Return an array, of numbers if all values are numbers, or else of objects."""
     is_number = all(isinstance(x, Real) and not isinstance(x, bool) for x in values)
     return np.asarray(values) if is_number else np.fromiter(values, dtype=object)
 
@@ -172,7 +172,7 @@ def _fit_and_score(
     model: BaseEstimator, X: Any, y: Any, eras: EncodedEras, params: dict[str, Any],
     scorer: Any, train: Array, test: Array,
 ) -> list[EraMean]:  # fmt: skip
-    """Fit a model to the eras `train`; return its scores in these and in test eras."""
+    """Fit a model to the eras `train`; return its scores in `train` and in `test`."""
     rows = [np.flatnonzero(np.isin(eras.codes, codes)) for codes in (train, test)]
     fitted = fit_rows(model, X, y, params, rows[0])
     return [
@@ -186,7 +186,7 @@ class HoldoutCurveDisplay(ValidationCurveDisplay):
 
     The curve is the mean score over test eras (without eras whose score is NaN), with a
     band of one standard deviation above and below. Parameter values that are not
-    numbers are spaced evenly on the x axis. Apart from `from_estimator`, all is as in
+    numbers are spaced evenly on the x axis. Everything except `from_estimator` is as in
     :class:`~sklearn.model_selection.ValidationCurveDisplay`.
 
     Examples

@@ -83,7 +83,7 @@ def name_in_fit(
 
 
 def no_weights(estimator: BaseEstimator, remedy: str) -> str:
-    """Return a sentence for an error: that a fit takes no weights, or requests none."""
+    """Return text for an error: a fit takes no weights, or does not request weights."""
     who = f"the fit of {type(estimator).__name__}"
     if name_in_fit(estimator, "sample_weight", needs_request=False) is None:
         return f"{who} takes no weights; {remedy}."
@@ -98,7 +98,7 @@ def fit_arguments(
     estimator: BaseEstimator, eras: NDArray[Any], sample_weight: NDArray[Any] | None
 ) -> dict[str, NDArray[Any]]:
     """Return keyword arguments of a fit: eras if the fit takes eras, and weights if
-    given; raise ValueError if weights are given to a fit that takes or requests none.
+    they are given. Raise ValueError for weights that the fit does not take or request.
     """
     arguments = {}
     if (eras_name := name_in_fit(estimator, "eras")) is not None:
@@ -114,7 +114,7 @@ def fit_arguments(
 
 @contextmanager
 def quiet_folds(n_jobs: int | None) -> Iterator[list[Any]]:
-    """Hide warnings on folds; the list gets names of columns without a value."""
+    """Hide warnings on folds; yield a list that gets the names of empty columns."""
     with no_value_noted() as empty:
         for message in _IGNORED:
             warnings.filterwarnings("ignore", message=message)
@@ -164,10 +164,11 @@ def check_rows(
     X: Any, y: Any, eras: Any, era_order: Any, name: str, *, axes: bool = False,
     estimator: Any = None,
 ) -> tuple[Any, NDArray[Any], Any, EncodedEras, bool]:  # fmt: skip
-    """Return X without columns of eras, y, the era label of each row, these labels
-    encoded, and whether eras are ordered. With `axes`, two columns of eras are times
-    and groups. Raise ValueError if a parameter of the estimator has indices of columns
-    that change as columns of eras are left out of X.
+    """Return (X, y, labels, eras, are_ordered): X without columns of eras, y as a
+    vector, the era label of each row, the encoded eras, and whether eras are ordered.
+    With `axes`, two columns of eras are times and groups. Raise ValueError if a
+    parameter of the estimator has indices of columns that change as columns of eras are
+    left out of X.
     """
     check_target(y, X, estimator)
     refuse_places(estimator, X, eras)
@@ -178,7 +179,7 @@ def check_rows(
 
 
 def take_rows(X: Any, y: Any, eras: Any, name: str) -> tuple[Any, Any, Any]:
-    """Return X without columns of eras, y, and the eras; make X and y indexable."""
+    """Return (X, y, eras), where X has no columns of eras; make X and y indexable."""
     X, eras = take_era_column(X, eras)
     X, y = indexable(X, y)
     warn_of_row_order(eras, X)
@@ -190,7 +191,7 @@ def take_rows(X: Any, y: Any, eras: Any, name: str) -> tuple[Any, Any, Any]:
 def check_enough(
     eras: EncodedEras, are_ordered: bool, name: str, kind: str = "label(s)"
 ) -> None:
-    """Raise ValueError if there are too few eras to train on some and test others."""
+    """Raise ValueError if there are too few eras both to train on and to test on."""
     n_eras = eras.labels.size
     if n_eras < 2 + are_ordered:
         raise ValueError(
@@ -204,7 +205,7 @@ def folds_of_eras(
     cv: Any, eras: EncodedEras, are_ordered: bool, *, gap: int = 0,
     horizon: Duration = 1, group: str = "new", tests_half: bool = False,
 ) -> Any:  # fmt: skip
-    """Return folds of eras, `cv` in number (5 if None): a splitter that takes codes of
+    """Return `cv` folds of eras (5 if `cv` is None): a splitter that takes codes of
     eras or, for ordered eras with groups or a duration as `horizon`, a list of pairs of
     rows. With `tests_half`, folds of ordered eras test only the last half of the eras,
     or the last quarter if they test new groups.
@@ -243,7 +244,7 @@ def folds_of_eras(
 
 
 def check_folds(model: BaseEstimator, eras: EncodedEras, are_ordered: bool) -> None:
-    """Raise ValueError for a model's gap, horizon or group that folds would ignore."""
+    """Raise ValueError if folds would ignore the gap, horizon or group of a model."""
     is_number = model.cv is None or isinstance(model.cv, Integral)
     for name, default in (("gap", 0), ("horizon", 1), ("group", "new")):
         value = getattr(model, name, default)
@@ -317,8 +318,8 @@ def fit_rows(
     rows: NDArray[Any] | None = None, follower: Any = None,
 ) -> Any:  # fmt: skip
     """Return a copy of a model, fitted to `rows` (by default all). The arguments
-    `params` of the fit are for all rows; those with a value per row are cut to `rows`.
-    A `follower` is called before and after each of a booster's iterations.
+    `params` of the fit are for all rows; arguments with a value per row are cut to
+    `rows`. A `follower` is called before and after each of a booster's iterations.
     """
     params = rows_of_params(X, params, indices=rows)
     fitted = with_requests(clone(model))
@@ -386,7 +387,7 @@ def take_attributes(
     estimator: BaseEstimator, model: BaseEstimator,
     names: Sequence[str] = ("n_features_in_", "feature_names_in_", "classes_"),
 ) -> None:  # fmt: skip
-    """Copy attributes from a fitted model to `estimator`; delete those it lacks."""
+    """Copy attributes of a model to `estimator`; delete those that the model lacks."""
     for name in names:
         vars(estimator).pop(name, None)
         if hasattr(model, name):

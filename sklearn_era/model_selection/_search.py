@@ -64,9 +64,9 @@ class EraSearchCV(PredictsByEra, SearchByEra):
 
     A :class:`~sklearn.model_selection.GridSearchCV` over folds of whole eras, with a
     rule of its own: the estimator as given is the *plain model*, the first candidate,
-    and another candidate is chosen only if it is better beyond chance. With ``s_cj``
-    the score of candidate c in test era j, and ``d_cj = s_cj - s_0j`` its difference to
-    the plain model, a candidate qualifies if
+    and another candidate is chosen only if it is better beyond chance. Let ``s_cj``
+    be the score of candidate c in test era j, and ``d_cj = s_cj - s_0j`` its difference
+    to the plain model's score. A candidate qualifies if
 
         mean_j d_cj > standard error of the mean,
 
@@ -77,9 +77,9 @@ class EraSearchCV(PredictsByEra, SearchByEra):
 
     - for ordered eras, the error if ``d_cj`` is an AR(1) process with the correlation
       of neighbouring eras; for unordered eras, the error if eras are independent;
-    - the error if only folds are independent, as eras of a fold share a model: with
-      ``dbar_ck`` the mean of fold k, ``std_k dbar_ck / sqrt(K)`` if folds have equally
-      many eras.
+    - the error if only folds are independent, as eras of a fold share a model: it is
+      ``std_k dbar_ck / sqrt(K)`` if folds have equally many eras, where ``dbar_ck`` is
+      the mean of fold k.
 
     Parameters
     ----------
@@ -90,9 +90,9 @@ class EraSearchCV(PredictsByEra, SearchByEra):
         of the values in its lists.
     scoring : str, callable, list, tuple, dict or None, default=None
         As :class:`~sklearn.model_selection.GridSearchCV` takes it, for the rows of one
-        era at a time. None is the negative squared error for regressors, the negative
-        log loss for classifiers with ``predict_proba``, both defined in eras of any
-        size, else ``score``.
+        era at a time. None means the negative squared error for regressors, the
+        negative log loss for classifiers with ``predict_proba`` (both are defined in
+        eras of any size), and ``score`` for all other estimators.
     n_jobs : int or None, default=None
         The number of fits to run in parallel, of all candidates and folds.
     refit : bool, str or callable, default=True

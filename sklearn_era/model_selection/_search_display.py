@@ -16,12 +16,12 @@ class EraSearchDisplay:
     """Differences of a search's candidates to the plain model, with their errors.
 
     The plain model is a search's first candidate, with which the search compares all
-    others. Make the display with `from_search`, or from known differences.
+    other candidates. Make the display with `from_search`, or from known differences.
 
     Parameters
     ----------
     means, errors : array-like of shape (n_candidates,), dtype=float
-        Mean difference of each candidate's scores to those of the plain model, and the
+        Mean difference of each candidate's scores to the plain model's scores, and the
         standard error of this mean.
     names : array-like of str of shape (n_candidates,)
         Names of the candidates.

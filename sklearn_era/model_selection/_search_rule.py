@@ -1,6 +1,6 @@
 """Choose a search's best candidate, or the best beyond one standard error.
 
-The error is that of a mean over test eras, where eras of a fold share a model.
+The error is the standard error of a mean over test eras; eras of a fold share a model.
 """
 
 import warnings
@@ -38,8 +38,8 @@ def compare_candidates(
 
 
 def best_index(results: dict[str, Any], choose_by: str) -> int:
-    """Return the index of the qualifying candidate with the best mean or worst era; 0,
-    the plain model, if none qualifies.
+    """Return the index of a qualifying candidate: the one with the highest mean over
+    eras or the highest worst era. Return 0, the plain model, if no candidate qualifies.
     """
     scores = results[f"{choose_by}_era_score"]
     return int(np.argmax(np.where(results["qualifies"], scores, -np.inf)))

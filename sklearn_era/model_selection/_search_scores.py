@@ -53,10 +53,10 @@ class EraMean(float):
 
 
 class ScorerByEra:
-    """A scorer that scores each era by another scorer, and returns an `EraMean`. An
-    era's score is NaN if the other scorer raises ValueError for the era. If `raises`,
-    an error of a user's own metric is raised instead. Scikit-learn's searches refuse
-    what is no number, or take a dict of numbers; if `of_number`, ValueError is raised.
+    """A scorer that scores each era by another scorer, and returns an `EraMean`, or a
+    dict of them if the other scorer returns dicts. An era's score is NaN if the other
+    scorer raises ValueError for the era; if `raises`, errors of a user's own metric are
+    raised. If `of_number`, ValueError is raised for scores that are not numbers.
     """
 
     def __init__(
@@ -145,8 +145,8 @@ class ScorerByEra:
 
 
 def _is_known(scorer: Any) -> bool:
-    """Return whether a scorer's metric is of scikit-learn or of this package: an error
-    of such a metric means that an era has no score, as with one class only.
+    """Return whether a scorer's metric is of scikit-learn or of this package. An error
+    of this metric then means that an era has no score, for example with a single class.
     """
     metric = getattr(scorer, "_score_func", scorer)
     while isinstance(metric, partial):
@@ -213,7 +213,7 @@ def prediction(
             The input samples.
         eras : {rows} of shape (n_samples,), default=None
             Eras of the rows: labels, or names of columns as in ``fit``. Intercepts of
-            eras and transformers by era use eras. None takes the columns that ``fit``
+            eras and transformers by era use eras. None means the columns that ``fit``
             named, if the model is for known groups or has transformers by era.
 
         Returns
@@ -276,7 +276,7 @@ def of_classes(scorer: Any) -> Any:
 def warn_of_undefined(
     scores: Sequence[Any], labels: NDArray[Any], scoring: Any
 ) -> None:
-    """Warn of eras whose score is NaN, as means over eras leave them out."""
+    """Warn of eras whose score is NaN, since means over eras ignore these eras."""
     means = [x for x in scores if isinstance(x, EraMean)]
     codes = [x.codes[np.isnan(x.scores)] for x in means]
     if (lost := np.unique(np.concatenate([[], *codes])).astype(np.intp)).size:

@@ -107,8 +107,8 @@ class SearchByEra(GridSearchCV):
         return self.cv is None or isinstance(self.cv, Integral)
 
     def _get_routed_params_for_fit(self, params: dict[str, Any]) -> Any:
-        """Return the arguments of fits, splitter and scorer, with eras added for those
-        that take eras. If `cv` is a number or None, set it to a list of folds of eras.
+        """Return the arguments of fits, splitter and scorer, with eras for each that
+        takes eras. If `cv` is a number or None, set it to a list of folds of eras.
         """
         eras, is_routed = params["eras"], _routing_enabled()
         weights = params.get("sample_weight")
@@ -144,7 +144,7 @@ class SearchByEra(GridSearchCV):
         return routed
 
     def _explain_failure(self, X: Any, y: Any) -> None:
-        """Raise the error of the first fit that fails, which names its fold."""
+        """Repeat the first candidate's fits, to raise an error that names the fold."""
         of_fit, of_split = self._arguments
         first = next(iter(ParameterGrid(self.param_grid)))
         model = clone(self.estimator).set_params(**clone(first, safe=False))
@@ -153,8 +153,8 @@ class SearchByEra(GridSearchCV):
         fit_folds(model, X, y, self._eras, folds, of_fit, None)
 
     def _get_scorers(self, by_era: bool = True) -> tuple[Any, str]:
-        """Return the scorer, or scorers of several metrics, and the metric's name. They
-        score era by era, or, if not `by_era`, all rows at once.
+        """Return the scorer, or the scorers of several metrics, and the metric's name.
+        Scorers score era by era or, if not `by_era`, all rows at once.
         """
         scorer, metric = self._default_scorer(), "score"
         if scorer is None:
@@ -189,7 +189,7 @@ class SearchByEra(GridSearchCV):
         return scorer
 
     def _with_plain(self) -> Any:
-        """Return the grids with one more before them, for the plain model: it has the
+        """Return the grids after a first grid for the plain model, which has the
         estimator's own value of each parameter in the grids.
         """
         grid = self.param_grid

@@ -81,15 +81,15 @@ class EraSplit(GroupsConsumerMixin, BaseCrossValidator):
         Number of test blocks in time, which follow each other and end with the last
         era.
     n_group_folds : int, default=3
-        Number of folds of groups, of about equally many rows; at least 2, or 1 to leave
-        none out, with ``group="known"``. With both axes, the splits are all pairs of
-        blocks and folds.
+        Number of folds of groups, which have about equally many rows: at least 2, or 1
+        to leave no group out, with ``group="known"``. With both axes, the splits are
+        all pairs of blocks and folds.
     group : {'new', 'known'}, default='new'
         With two columns, whether to test on groups left out or on groups of training.
     test_size : int or duration, default=None
-        Eras in each test block. By default, as many as leave the first split at least
-        the same number to train on, if `horizon`, `gap` and `purge` are numbers of
-        eras.
+        Eras in each test block. By default, the largest number that leaves the first
+        split at least as many eras to train on, if `horizon`, `gap` and `purge` are
+        numbers of eras.
     max_train_size : int or duration, default=None
         The most eras to train on, the last ones; None takes all.
     horizon : int or duration, default=1
@@ -200,14 +200,14 @@ class EraSplit(GroupsConsumerMixin, BaseCrossValidator):
         ------
         train, test : ndarray of shape (n_train,) and (n_test,), dtype=intp
             Rows to train and to test on, ascending. With two columns, all folds of
-            groups of the first block in time come first, then those of the next block.
+            groups of the first block in time come first, then all folds of the next.
 
         Raises
         ------
         ValueError
             If `groups` is missing, does not label the rows of `X` or does not tell
             which column is time; if there are too few eras or groups; if a size is a
-            duration and times are no dates; or if a split has no row to test on.
+            duration and times are not dates; or if a split has no row to test on.
 
         Warns
         -----
@@ -288,7 +288,7 @@ class EraSplit(GroupsConsumerMixin, BaseCrossValidator):
         return [np.unique(groups.codes[test]) for _, test in folds]
 
     def _blocks(self, eras: EncodedEras) -> list[tuple[range, range]]:
-        """Return for each block a range of eras to train on, and a range to test."""
+        """Return, for each block, a range of eras to train on and a range to test."""
         n_eras, given = eras.labels.size, {name: getattr(self, name) for name in _SIZES}
         timed = [x for x, size in given.items() if is_duration(size)]
         times = instants_of(eras.labels, timed[0]) if timed else []
@@ -299,7 +299,7 @@ class EraSplit(GroupsConsumerMixin, BaseCrossValidator):
             given["test_size"] = max(1, n_left // (self.n_splits + 1))
 
         def first_within(size: Duration, place: int, n_times: int = 1) -> int:
-            """Return the first era less than `n_times` times `size` before `place`."""
+            """Return the first era after `place` minus `n_times` times `size`."""
             at = times if is_duration(size) else range(n_eras)
             return bisect_right(at, at[place] - n_times * _length_of(size, "gap"))
 
@@ -326,7 +326,7 @@ class EraSplit(GroupsConsumerMixin, BaseCrossValidator):
 
 
 def in_order(cv: Folds, era_order: Any) -> Any:
-    """Return a copy of an `EraSplit` with another `era_order`, and any other `cv`."""
+    """Return an `EraSplit`'s copy with this `era_order`, or any other `cv` itself."""
     if not isinstance(cv, EraSplit):
         return cv
     other = copy(cv)
@@ -343,20 +343,20 @@ def times_first(cv: Folds) -> Any:
 
 
 def is_duration(size: Any) -> bool:
-    """Return whether a size is a duration and no number of eras; a `timedelta64`, which
+    """Return whether a size is a duration, not a number of eras. A `timedelta64`, which
     is an `Integral` and equals its number, is a duration.
     """
     return isinstance(size, _TIMES)
 
 
 def is_same(size: Any, other: Any) -> bool:
-    """Return whether sizes, or texts, are equal; a duration equals no number."""
+    """Return whether two sizes or texts are equal; no duration equals a number."""
     return is_duration(size) == is_duration(other) and bool(size == other)
 
 
 def steps_of(horizon: Any, labels: Labels, name: str = "horizon") -> int:
-    """Return a horizon as a number of eras; a duration is divided by the median step of
-    labels, and rounded up.
+    """Return a horizon as a number of eras. Divide a duration by the median time
+    between labels, and round up.
     """
     if not is_duration(horizon):
         return int(horizon)
@@ -366,7 +366,7 @@ def steps_of(horizon: Any, labels: Labels, name: str = "horizon") -> int:
 
 def _length_of(size: Any, name: str) -> int:
     """Return a number of eras as it is, or a duration in nanoseconds. Raise ValueError
-    if a duration cannot be read, is negative, or is 0 and `name` is no gap or purge.
+    for a duration that cannot be read, is negative, or is 0 and not a gap or purge.
     """
     if not is_duration(size):
         return int(size)

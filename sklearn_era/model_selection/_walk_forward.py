@@ -203,7 +203,7 @@ class EraWalkForwardSplit(SplitsRowsOfEras, TimeSeriesSplit):
         return eras
 
     def _blocks(self, n_eras: int) -> Iterator[tuple[range, range]]:
-        """Yield for each split a range of eras to train on, and a range to test."""
+        """For each split, yield a range of eras to train on, and a range to test on."""
         n_test = self.test_size
         if n_test is None:
             n_test = max(1, (n_eras - self.gap) // (self.n_splits + 1))

@@ -32,8 +32,8 @@ _raise_for = renamed(__name__, {"train": "the command sklearn-era numerai train"
 
 
 def __getattr__(name: str) -> Any:
-    """Import a public function when it is first used, and return it. This package does
-    not import the function, as some of its modules work without the extra's packages.
+    """Import a public function when it is first used, and return it. An earlier import
+    would need the extra's packages, without which some modules work.
     """
     if name not in __all__:
         _raise_for(name)

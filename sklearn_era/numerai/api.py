@@ -1,4 +1,4 @@
-"""Call Numerai's GraphQL API, by queries from its schema or the package numerapi."""
+"""Call Numerai's GraphQL API. Queries are from its schema or the package numerapi."""
 
 import hashlib
 import os
@@ -32,7 +32,7 @@ _SAME_FOR_ALL = {"tournament": _CLASSIC, "source": "sklearn-era"}
 
 class Query(NamedTuple):
     """A query of one field. `shape` has the parts of the field to ask for, and their
-    types; `keys` is whether the query needs the account's keys.
+    types; `keys` states whether the query needs the account's keys.
     """
 
     step: str
@@ -65,8 +65,8 @@ class Query(NamedTuple):
 
 
 def _parts(shape: Any) -> tuple[str, Any]:
-    """Return the parts to ask for, as in `Query.shape`, in two forms: as GraphQL's
-    text, and as a type by which pydantic checks the answer.
+    """Return `shape` (see `Query`) in two forms: the parts to ask for, as GraphQL's
+    text, and a type by which pydantic checks the answer.
     """
     if isinstance(shape, list):
         text, kind = _parts(shape[0])
@@ -144,8 +144,8 @@ class Numerai:
     def from_environment(
         cls, folder: Path, timeout: float = 60.0, retries: int = 3
     ) -> Self:
-        """Return a client with the keys from the environment or else from the file
-        ``.env`` in `folder`; a key that neither has is empty.
+        """Return a client with the keys in the environment or, if one is missing there,
+        in the file ``.env`` in `folder`. A key that is in neither place is empty.
         """
         own = {name: os.environ.get(name, "").strip() for name in KEY_NAMES}
         other = {} if all(own.values()) else _read_settings(folder / ".env")
@@ -154,7 +154,7 @@ class Numerai:
         return cls(Http(timeout, retries), keys[0], keys[1], url)
 
     def check_keys(self) -> str:
-        """Return the authorization header; raise ConfigError without two valid keys."""
+        """Return the authorization header; raise ConfigError if a key is not valid."""
         keys = {name: half.get_secret_value() for name, half in self._keys.items()}
         if missing := [name for name, half in keys.items() if not half]:
             raise ConfigError(
@@ -196,7 +196,7 @@ class Numerai:
         return list(self.ask(DATASETS))
 
     def current_round(self) -> TournamentRound:
-        """Return the round that opened last; if none has opened, the first to open."""
+        """Return the round that opened last; if none has opened, the earliest round."""
         found: list[TournamentRound] = []
         for number in (0, None):  # only the current round; all rounds
             try:
@@ -246,9 +246,9 @@ class Numerai:
     def find(
         self, model_id: str, known: Collection[str], filename: str | None, sha256: str
     ) -> str | None:
-        """Return the id of a submission that is not in `known` and has this file name
-        or, failing that, of one whose content has this digest. Return None if there is
-        neither.
+        """Among submissions that are not in `known`, return the id of one with this
+        file name or, if there is none, of one whose content has this digest; else
+        return None.
         """
         new = [entry for entry in self.submissions(model_id) if entry.id not in known]
         if named := [x.id for x in new if filename and x.filename == filename]:

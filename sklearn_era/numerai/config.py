@@ -1,7 +1,7 @@
 """Read ``numerai.toml``, the settings of data, training, validation and submission.
 
-Each class is a table of the file; the template beside this module has every key with
-its default. A file without ``format`` keeps the defaults of version 0.1.0.
+Each class describes a table of the file. The template in this folder has every key
+with its default. A file without ``format`` keeps the defaults of version 0.1.0.
 """
 
 import re
@@ -38,7 +38,7 @@ _Users = dict[tuple[str, str], set[str]]
 
 
 def _form(pattern: str, demand: str) -> Any:
-    """Return a field for text that matches a pattern; errors end "must be {demand}"."""
+    """Return a field for text that must match a pattern; errors end with `demand`."""
     return Field(pattern=rf"^{pattern}\Z", description=f"must be {demand}")
 
 
@@ -55,7 +55,7 @@ _Trained = Annotated[list[Literal["train", "validation"]], _BOTH]
 
 
 class Section(BaseModel):
-    """A table of the file. A field's description ends the message about a bad value."""
+    """A table of the file. Errors on a value end with the description of its field."""
 
     model_config = ConfigDict(
         extra="forbid", strict=True, frozen=True, allow_inf_nan=False,
@@ -64,7 +64,7 @@ class Section(BaseModel):
 
     @classmethod
     def parse(cls, *layers: _Layer) -> Self:
-        """Merge layers of settings into one checked table; later layers win."""
+        """Merge layers into a checked table; later values replace earlier ones."""
         values, origins = _merge(*layers)
         check_keys(origins, cls.model_fields)
         try:
@@ -83,7 +83,7 @@ class Section(BaseModel):
 
 
 class DataSection(Section):
-    """The version and the names of Numerai's files to use."""
+    """The version of Numerai's data, and the names of the files to use."""
 
     version: _Version = "v5.3"
     files: Annotated[list[str], _ANY_FILE] = _DEFAULTS["data"]["files"]
@@ -126,9 +126,7 @@ class TrainSection(Section):
         return self
 
     def table_of(self, message: object) -> str:
-        """Return the name of numerai.toml's table that sets the parameter which the
-        message of an error names.
-        """
+        """Return the name of the table that sets the parameter named in `message`."""
         named = [x for x in re.findall(r"\w+", str(message)) if x in self._tables]
         return self._tables[named[0]] if named else "[train.parameters]"
 
@@ -168,7 +166,7 @@ class ValidateSection(Section):
         raise ConfigError(f"[validate] purge = 'auto' only works {text} of eras.")
 
     def benchmark_of(self, version: str, target: str) -> str:
-        """Return the benchmark model's column, like v53_lgbm_ender60; "" for none."""
+        """Return the benchmark model's column, like v53_lgbm_ender60; "" means none."""
         if self.benchmark != "auto":
             return self.benchmark
         short = target.removeprefix("target_").replace("_", "")
@@ -203,7 +201,7 @@ class Model(Section):
 
 
 class Config(Section):
-    """A checked configuration file; each model has the shared settings merged in."""
+    """A checked configuration file, in which each model has the shared settings."""
 
     data: DataSection
     models: tuple[Model, ...]
@@ -212,7 +210,9 @@ class Config(Section):
     export: ExportSection
 
     def model(self, name: str | None) -> Model:
-        """Return the model with this name; if name is None, the only model there is."""
+        """Return the model `name` or, if `name` is None, the only model. Raise
+        ConfigError for an unknown `name`, and for None if there are several models.
+        """
         found = [model for model in self.models if name in (None, model.name)]
         if len(found) == 1:
             return found[0]
@@ -234,13 +234,13 @@ def check_target(target: str, known: Sequence[str] = ()) -> str:
 
 
 def horizon_of(target: str) -> int | None:
-    """Return the horizon in business days that ends a target's name, or None."""
+    """Return the business days at the end of a target's name; None without a number."""
     match = re.fullmatch(r"target_\w+_(\d+)", target)
     return int(match[1]) if match else None
 
 
 def load_config(path: Path) -> tuple[Config, Workspace]:
-    """Return a checked configuration, and its workspace: the folder of the file."""
+    """Return the checked configuration in a file, and the workspace in its folder."""
     try:
         config = resolve(tomllib.loads(path.read_text("utf-8")))
     except ConfigError as error:
@@ -281,7 +281,7 @@ def write_config(path: Path, *, name: str, target: str, version: str) -> None:
 
 
 def resolve(document: Mapping[str, Any]) -> Config:
-    """Check a parsed file; return its configuration, with each member's settings."""
+    """Return the configuration in a parsed file; raise ConfigError if it is invalid."""
     if (form := document.get("format", 1)) not in (1, 2):
         raise ConfigError(f"format = {form!r} is not supported: upgrade sklearn-era.")
     names = ("data", "train", "validate", "predict", "submit", "export")
@@ -313,8 +313,8 @@ def resolve(document: Mapping[str, Any]) -> Config:
 def _parse_models(
     given: Any, layers: Mapping[str, _Layer], defaults: Mapping[str, Any]
 ) -> Iterator[Model]:
-    """Yield the models of numerai.toml. The settings of a member of a blend override
-    the settings of its model, and these the shared settings.
+    """Yield the models of numerai.toml. The settings of a blend's member override the
+    settings of its model, which override the shared settings.
     """
     users: _Users = {}
     for layer, model in _items("[[model]]", given, ("name", "predict", "member")):
@@ -355,8 +355,8 @@ def _items(where: str, given: Any, own: Sequence[str]) -> Iterator[tuple[_Layer,
 
 
 def _parse_train(defaults: Any, users: _Users, *layers: _Layer) -> TrainSection:
-    """Return a fit's settings, and add the fit to `users`. Later layers replace earlier
-    ones, and their tables of `parameters` replace `defaults`.
+    """Return the settings of a fit, and add the fit to `users`. Values of later layers
+    replace values of earlier layers; their `parameters` replace `defaults`.
     """
     of = {"[train]": "[train.parameters]"}  # other names have two words
     own = [(of.get(x, f"{x} parameters"), y.get("parameters", {})) for x, y in layers]

@@ -61,7 +61,7 @@ def read_features(path: Path) -> FeatureMetadata:
 
 
 def check_parquet(path: Path, live: bool = False, needs_era: bool = True) -> None:
-    """Raise DataError for bad ids or eras and, in a live file, damaged columns."""
+    """Raise DataError for invalid ids or eras and, in a live file, damaged columns."""
     names = read_column_names(path)
     if needs_era:
         check_has(path, ["era"], names)
@@ -81,7 +81,7 @@ def check_parquet(path: Path, live: bool = False, needs_era: bool = True) -> Non
 
 
 def _check_eras(eras: Iterable[Any], path: Path, *, numbered: bool) -> None:
-    """Raise DataError unless all eras are text, of four digits if `numbered`."""
+    """Raise DataError unless all eras are text and, if `numbered`, have four digits."""
     form = " of four digits, like '0575'" if numbered else ""
     pattern = "[0-9]{4}" if numbered else ".+"
     for era in sorted(eras, key=repr):
@@ -90,7 +90,7 @@ def _check_eras(eras: Iterable[Any], path: Path, *, numbered: bool) -> None:
 
 
 def check_has(path: Path, wanted: Sequence[str], names: Sequence[str]) -> None:
-    """Raise DataError unless `names`, a file's columns, have each wanted one once."""
+    """Raise DataError unless a file's columns `names` have each of `wanted` once."""
     counts = Counter(names)
     if twice := [name for name in wanted if counts[name] > 1]:
         raise DataError(f"{path} has several columns {twice[0]!r}: leave one.")
@@ -112,7 +112,7 @@ def read_ids(path: Path) -> list[str]:
 
 
 def read_columns(path: Path, columns: Sequence[str] | None) -> pd.DataFrame:
-    """Return the `columns` of a file, all if None, as a frame with the index ``id``."""
+    """Return `columns` of a file, or all if None, as a frame with the index ``id``."""
     key, table = _read(path, columns)
     with decoding(path):
         frame = table.to_pandas(ignore_metadata=True).set_index(key)
@@ -161,7 +161,7 @@ def _read(path: Path, columns: Sequence[str] | None) -> tuple[str, Any]:
 
 
 class EraFile:
-    """A Parquet file with rows by era. Methods read columns; opening reads no rows."""
+    """A Parquet file with the rows of each era together. Opening it reads no rows."""
 
     def __init__(self, path: Path) -> None:
         with decoding(path):
@@ -175,7 +175,7 @@ class EraFile:
             self.columns.check_numeric([*names], argument)
 
     def read_numbers(self, name: str) -> NDArray[np.float64]:
-        """Return a column as floats, NaN if missing; raise DataError for infinity."""
+        """Return a column as floats, NaN if missing; raise DataError for infinities."""
         self.check_numeric([name], "the file")
         with decoding(self.path):
             values = self.columns.read_numbers(name, "the file")
@@ -195,7 +195,9 @@ class EraFile:
         return labels, index
 
     def runs(self) -> list[EraRun]:
-        """Return each era's rows, in file order; raise DataError for scattered rows."""
+        """Return the range of each era's rows, in file order. Raise DataError if the
+        rows of an era are not adjacent.
+        """
         labels, index = self.read_eras()
         starts = np.flatnonzero(np.diff(index, prepend=-1)).tolist()
         in_order = [labels[i] for i in index[starts]]
@@ -253,8 +255,8 @@ def read_rows(
 
 
 def select_eras(files: Sequence[Path], fit: TrainSection) -> tuple[dict[str, int], int]:
-    """Return the label of each era to train on, in order; and how many rows have no
-    target in the chosen eras, including chosen eras without any target.
+    """Return a dict from each era to train on to its label, in order; and the number of
+    rows without a target in all chosen eras, even in eras where no row has a target.
     """
     # By era, the numbers of rows without and with a target.
     counts: dict[str, tuple[int, int]] = {}
@@ -339,7 +341,7 @@ def parse_predictions(content: bytes, shown: str) -> pd.DataFrame:
 
 
 def _only(names: Sequence[str], wanted: Sequence[str], shown: str) -> str:
-    """Return the only name in `names` that is `wanted`; else raise SubmissionError."""
+    """Return the one of `wanted` that is in `names`; else raise SubmissionError."""
     found = [name for name in wanted if name in names]
     if found and (f"{found[0]}.1" in names or names.count(found[0]) > 1):  # of pandas
         text = f"{shown} has several columns {found[0]!r}: leave one."

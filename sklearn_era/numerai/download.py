@@ -42,8 +42,8 @@ def served_name(version: str, name: str) -> str:
 
 
 def wanted(workspace: Workspace, section: DataSection, number: int) -> dict[str, str]:
-    """Return a dict from the names of files that are live, missing or old to the reason
-    to fetch the file. A file is old if it is from an earlier round and to be refreshed.
+    """Return a dict of the files to fetch, from names to reasons: a file is live,
+    missing or old. A file is old if it is from an earlier round and is to be refreshed.
     """
     reasons, old = {}, {*section.refresh}
     if "validation" in old:  # others' predictions of its rows are to cover them
@@ -99,7 +99,7 @@ def download(
 @dataclass(frozen=True)
 class Fetch:
     """Fetches a file, or the rest of a partial download. If `check` raises DataError
-    for the file, fetches it again.
+    for the file, fetches it once more.
     """
 
     client: Numerai
@@ -126,7 +126,7 @@ class Fetch:
                 self._partial("").unlink()
 
     def _fetch_checked(self) -> None:
-        """Fetch and check the file; repeat attempts that fail after a megabyte."""
+        """Fetch and check the file; try again if an attempt fails after a megabyte."""
         while True:
             before = self._size()
             try:
@@ -185,8 +185,8 @@ class Fetch:
                 self.on_bytes(file.tell(), start + size if size else 0)
 
     def _begun(self) -> Path | None:
-        """Return the path of the file's newest partial download, of whatever round;
-        None if there is no partial download.
+        """Return the path of the file's newest partial download, of any round; None if
+        there is no partial download.
         """
         stem = re.sub(r"_\d+$", "_[0-9]*", escape(self.path.stem))
         left = self.path.parent.glob(f"{stem}{self.path.suffix}.*.partial")
@@ -238,9 +238,9 @@ def _check(name: str, path: Path) -> None:
 
 
 def _served(client: Numerai, version: str, names: Iterable[str]) -> list[str]:
-    """Return those of `names` that Numerai serves. Warn of optional files that it does
-    not serve; raise ConfigError for other such files, and DataError if Numerai serves
-    no file of this version.
+    """Return those of `names` that Numerai serves, and warn of the missing files that
+    are optional. Raise ConfigError if another file is missing, and DataError if Numerai
+    serves no file of this version.
     """
     served = client.datasets()
     known = sorted(Path(x).stem for x in served if x.startswith(f"{version}/"))

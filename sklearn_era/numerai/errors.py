@@ -1,4 +1,4 @@
-"""Define exceptions with exit codes; their messages have a problem and its remedy."""
+"""Define exceptions with exit codes. Messages state a problem and its remedy."""
 
 import warnings
 from collections.abc import Callable, Collection
@@ -6,7 +6,7 @@ from difflib import get_close_matches
 
 
 class NumeraiError(Exception):
-    """The base class of these exceptions; `exit_code` is the program's exit code."""
+    """Base class of this module's exceptions, with the program's `exit_code`."""
 
     exit_code = 1
 
@@ -54,7 +54,7 @@ def warn(text: str) -> None:
 def alternatives(
     name: str, known: Collection[str], spell: Callable[[list[str]], str] = ", ".join
 ) -> str:
-    """Return advice on an unknown name: the similar known names, or all known names."""
+    """Return a hint on an unknown `name`: similar names, or else all known names."""
     # Compared in lower case: wrong case is the commonest slip.
     lower = {one.lower(): one for one in known}
     close = [repr(lower[one]) for one in get_close_matches(name.lower(), lower)]

@@ -52,9 +52,7 @@ VALIDATION = Query("Looking up the upload", "computePickles($id: ID)", _STATUS)
 
 
 class ExportRecord(Record):
-    """A record of the models that a checked ``portable.pkl`` was made of, in the file
-    ``portable.pkl.json``.
-    """
+    """The record ``portable.pkl.json`` of the fits in a checked ``portable.pkl``."""
 
     sha256: str
     model_sha256: list[str]
@@ -90,8 +88,8 @@ def write_portable_model(
     Raises
     ------
     ExportError
-        If `model` is not such a regressor or is not fitted; if it has a log link,
-        categorical features or splits that LightGBM cannot make; or if
+        If `model` is not one of these regressors or is not fitted; if it has a log
+        link, categorical features or splits that LightGBM cannot make; or if
         `feature_names` are missing, or are not the columns of its fit.
     DataError
         If the file cannot be written.
@@ -118,14 +116,12 @@ def write_portable_model(
 
 
 def write_blend(blend: Blend, path: Path) -> None:
-    """Write a pickle of a blend, which ranks rows as `Blend.combine` does. The pickle's
-    form is that of `write_portable_model`.
-    """
+    """Write a blend as a pickle, which gives rows the ranks of `Blend.combine`."""
     write_whole(path, pickle.dumps(_live_function(blend), protocol=4))
 
 
 def why_not_portable(model: Model) -> str:
-    """Return why a pickle cannot hold a model; "" if it can."""
+    """Return the reason why a pickle cannot hold a model; "" if it can."""
     if any(member.train.estimator == "auto" for member in model.members):
         return (
             f"estimator = 'auto' of {model.name!r} cannot be exported, as a portable "
@@ -144,7 +140,7 @@ def export_model(
     blend: Blend, records: Sequence[ModelRecord], path: Path, live: Path,
     python: str | None = None,
 ) -> PortableCheck:  # fmt: skip
-    """Write a model's pickle and record, after a test run; return the run's results."""
+    """Test a blend's pickle, write it and its record, and return the test's results."""
     # In a temporary folder, since a killed process leaves its draft behind.
     with tempfile.TemporaryDirectory(prefix="sklearn-era-") as folder:
         draft = Path(folder) / path.name
@@ -161,7 +157,7 @@ def export_model(
 def export_is_current(
     path: Path, fits: list[ModelRecord], weights: list[float]
 ) -> bool:
-    """Return whether the pickle was checked, and has these fits and weights."""
+    """Return whether the pickle at `path` is checked and has these fits and weights."""
     with suppress(DataError):  # a damaged record is replaced
         made = ExportRecord.read(Path(f"{path}.json"), advice="")
         if made is not None and path.is_file():
@@ -175,9 +171,9 @@ def upload_pickle(
     data_version: str | None = None, wait: float = 1800.0, assign: bool = False,
     on_step: Callable[[str], None] = lambda text: None,
 ) -> str:  # fmt: skip
-    """Upload a pickle for a model; wait for the end of Numerai's validation, at most
-    `wait` seconds, and return its status. If `assign`, let a valid pickle make the
-    submissions of the model from then on. Raise UploadError for an invalid pickle.
+    """Upload a pickle for a model, wait at most `wait` seconds for the end of Numerai's
+    validation, and return the status of the validation. If `assign`, a valid pickle
+    makes the model's submissions from then on. Raise UploadError for an invalid pickle.
     """
     model_id = client.model_id(model_name)
     run_by = _choose(client.ask(IMAGES), image, "image")
@@ -218,8 +214,8 @@ def upload_pickle(
 
 
 def _choose(entries: Sequence[Any], name: str | None, what: str) -> Any:
-    """Return the entry whose name or id is `name`; for None, the default entry, or None
-    without a default. Raise ConfigError for an unknown name.
+    """Return the entry with the name or id `name`. If `name` is None, return the
+    default entry, or None without a default. Raise ConfigError for an unknown name.
     """
     for entry in entries:
         if entry.default if name is None else name in (entry.name, entry.id):
@@ -230,7 +226,7 @@ def _choose(entries: Sequence[Any], name: str | None, what: str) -> Any:
 
 
 class _Call:
-    """A function call in the form of a pickle: unpickling makes the call."""
+    """Stands for a function call in a pickle: unpickling makes the call."""
 
     def __init__(self, function: Any, *arguments: Any) -> None:
         self.function, self.arguments = function, arguments
@@ -243,7 +239,7 @@ class _Call:
 
 
 def _public(name: str) -> _Call:
-    """Return a call that imports "module:name"; the module may be missing here."""
+    """Return a call that imports "module:name" when it is unpickled, and not before."""
     return _Call(pkgutil.resolve_name, name)
 
 

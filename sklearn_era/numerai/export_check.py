@@ -82,7 +82,7 @@ def check_portable_model(
 
     Another process reads the pickle, calls it with the live data, checks the result and
     writes the CSV. This process has one CPU, no sklearn_era, and few environment
-    variables, as others may hold keys. A pickle is a program: only run your own.
+    variables, since variables may hold keys. A pickle is a program: only run your own.
 
     Parameters
     ----------

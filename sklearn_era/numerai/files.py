@@ -28,8 +28,7 @@ class Workspace:
         reports/<model>/                        validation: JSON and PNG
         rounds/<round>/<model>/                 the submission and its record
 
-    The name of a data file has the round of its download, as Numerai changes files in
-    place.
+    Names of data files include the round of the download, as Numerai changes files.
     """
 
     def __init__(self, root: Path, version: str, toml: Path | None = None) -> None:
@@ -57,7 +56,7 @@ class Workspace:
         return self.data_dir / f"{name}_{round_number}.{suffix}"
 
     def rounds_of(self, name: str) -> list[int]:
-        """Return the rounds for which a file of this name is here, ascending."""
+        """Return the rounds, ascending, that have a local file of this name."""
         pattern = rf"{re.escape(name)}_(\d+)\.(json|parquet)"
         found = (re.fullmatch(pattern, x.name) for x in self.data_dir.glob("*"))
         return sorted(int(match[1]) for match in found if match)
@@ -99,7 +98,7 @@ def arrays_digest(arrays: Mapping[str, NDArray[Any]]) -> str:
 @contextmanager
 def replacing(path: Path) -> Iterator[Path]:
     """Yield a temporary path for the block to write to, and then move the file there to
-    `path`, whose folder is made. Raise DataError if that is impossible.
+    `path`, whose folder is made. Raise DataError if the file cannot be written.
     """
     try:
         make_folder(path.parent)
@@ -149,14 +148,14 @@ class Record(BaseModel):
 
 
 def complaint(error: ValidationError) -> str:
-    """Return text on a validation's first error: location and message, no input."""
+    """Return the location and text of a validation's first error, without its input."""
     first = error.errors(include_url=False, include_input=False)[0]
     where = ".".join(map(str, first["loc"]))
     return f"{where}: {first['msg']}" if where else str(first["msg"])
 
 
 def write_json(path: Path, document: Any) -> None:
-    """Write a JSON document, which may hold NumPy's numbers, whole or not at all."""
+    """Write a document, which may hold NumPy's numbers, to a JSON file, atomically."""
     text = json.dumps(document, indent=1, default=plain, allow_nan=False) + "\n"
     write_whole(path, text.encode())
 
@@ -170,7 +169,7 @@ def plain(value: Any) -> Any:
 @contextmanager
 def lock(path: Path, what: str, *, wait: float = 0.0) -> Iterator[None]:
     """Hold a lock file during the ``with`` block. Raise BusyError if another run still
-    holds it after `wait` seconds; `what` names that run's work in the message.
+    holds it after `wait` seconds; in the message, `what` is the other run's work.
     """
     own = filelock.FileLock(path, timeout=wait)
     try:

@@ -55,7 +55,7 @@ class HttpFailure(ApiError):
 
 
 class Http:
-    """Sends requests. Only transfers of files may take over 20 * `timeout` seconds."""
+    """Sends requests. All but file transfers end within 20 * `timeout` seconds."""
 
     def __init__(self, timeout: float, retries: int, backoff: float = 1.0) -> None:
         self.timeout, self.retries, self.backoff = timeout, retries, backoff
@@ -65,11 +65,11 @@ class Http:
             logging.getLogger(name).addFilter(_is_foreign)
 
     def now(self) -> datetime:
-        """Return the present time in UTC, by Numerai's clock once it has answered."""
+        """Return the UTC time, corrected by Numerai's clock after its first answer."""
         return datetime.now(UTC) + self._skew
 
     def wait(self, attempt: int, asked: float = 0.0) -> None:
-        """Wait at least `asked` seconds, longer for a later `attempt` (from 0)."""
+        """Wait at least `asked` seconds; the wait grows with `attempt`, from 0 on."""
         # Jitter: clients that failed at the same time must not return together.
         backoff = self.backoff * 2.0 ** min(attempt, 10) * random.uniform(0.5, 1.0)
         time.sleep(max(min(backoff, _MOST_WAIT), asked))
@@ -86,7 +86,7 @@ class Http:
         return attempt()
 
     def post_json(self, step: str, url: str, body: Any, token: str | None) -> Any:
-        """Post to the API once, and return the data of the answer."""
+        """Post `body` to Numerai's API once, and return the data of the answer."""
         peer, headers = f"{step}: Numerai's API", {"Accept": "application/json"}
         headers |= {"Authorization": token} if token else {}
         with self._open(peer, "POST", url, headers, json=body) as response:
@@ -106,7 +106,7 @@ class Http:
         raise HttpFailure(text, 200, unclear=True)
 
     def put(self, step: str, url: str, content: bytes, headers: dict[str, str]) -> None:
-        """Put bytes to a signed address of the storage, once."""
+        """Upload bytes to a signed address of the storage, without other attempts."""
         peer = f"{step}: the storage"
         # A stream: the timeout then applies to each block instead of the whole.
         stream, size = BytesIO(content), len(content)
@@ -118,7 +118,7 @@ class Http:
         self, step: str, url: str, limited: bool = True, **headers: str
     ) -> Iterator[tuple[Any, Iterator[bytes]]]:
         """Open a signed address; yield the reply, and an iterator over chunks of its
-        body: the whole file, a range of the file (status 206) or none of it (416).
+        body: the whole file, a range of the file (status 206), or no part of it (416).
         """
         peer = f"{step}: the storage"
         for _ in range(_MOST_REDIRECTS):
@@ -138,7 +138,7 @@ class Http:
     def _open(
         self, peer: str, method: str, url: str, headers: Any, size: int = 0, **body: Any
     ) -> Any:
-        """Send a request with `size` bytes; return the reply, whose body is unread."""
+        """Send a request of `size` bytes; return the reply before its body is read."""
         if not may_be_called(url):
             raise HttpFailure(f"{peer} cannot be called: its address is not https.")
         seconds = 10 * self.timeout + size / _UPLOAD_SPEED
@@ -164,8 +164,8 @@ class Http:
             return session.get_adapter(url).send(request, timeout=self.timeout, **given)
 
     def _chunks(self, peer: str, reply: Any, limited: bool = True) -> Iterator[bytes]:
-        """Yield a body in chunks; raise HttpFailure if the body arrives too slowly. If
-        `limited`, also raise it if the body is too long or takes too long as a whole.
+        """Yield a body in chunks; raise HttpFailure if the body arrives too slowly or,
+        if `limited`, if it is too long or takes too long as a whole.
         """
         spent, taken, elapsed, total = 0.0, 0, 0.0, 0
         read, began = partial(self._read, reply.raw), time.monotonic()
@@ -186,7 +186,7 @@ class Http:
             began = time.monotonic()
 
     def _read(self, raw: Any) -> bytes:
-        """Return some bytes of a body; raise TimeoutError after twice the timeout."""
+        """Return the next bytes of a body; raise TimeoutError after 2 * `timeout`."""
         try:
             chunk = _started(partial(raw.read1, _CHUNK, decode_content=True))
             return chunk.result(2 * self.timeout)
@@ -217,9 +217,9 @@ class Http:
     def _check(
         self, peer: str, response: Any, advice: str = "", is_signed: bool = False
     ) -> None:
-        """Raise HttpFailure unless the status is 2xx. Its text names the server `peer`
-        and has `advice` after the status. If `is_signed`, the failure is transient for
-        status 403, by which the storage answers expired addresses.
+        """Raise HttpFailure unless the status is 2xx. The message names the server
+        `peer` and has `advice` after the status. If `is_signed`, the failure is
+        transient for status 403, which the storage sends if an address has expired.
         """
         if 200 <= (status := response.status_code) < 300:
             return
@@ -241,8 +241,8 @@ class Http:
 
 
 def _started(call: Callable[[], _T]) -> Future[_T]:
-    """Start a call in a thread, and return its future, on which a caller can wait for a
-    limited time. A socket's own timeout sets no such limit: each byte restarts it.
+    """Start a call in a thread and return its future, so that the caller can wait for a
+    limited time. A socket's own timeout sets no limit, since each byte restarts it.
     """
     outcome: Future[_T] = Future()
 
@@ -257,17 +257,17 @@ def _started(call: Callable[[], _T]) -> Future[_T]:
 
 
 def _is_foreign(record: logging.LogRecord) -> bool:
-    """Return whether a log record comes from a request of other packages."""
+    """Return whether a log record is about a request that another package sent."""
     return threading.current_thread().name != _THREAD
 
 
 def is_loopback(url: str) -> bool:
-    """Return whether an address is on this machine."""
+    """Return whether the host of a URL is this machine."""
     return bool(_LOCAL.fullmatch(urlsplit(url).hostname or ""))
 
 
 def may_be_called(url: str) -> bool:
-    """Return whether an address is https, or on this machine."""
+    """Return whether a URL may be called: it is https, or its host is this machine."""
     with suppress(ValueError):  # such as an unclosed bracket
         parts = urlsplit(url)
         schemes = ("https", "http") if is_loopback(url) else ("https",)
@@ -285,8 +285,8 @@ def redact(text: object, *secrets: str) -> str:
 
 
 def _redirected(url: str, location: str) -> str:
-    """Return a redirect's target; "" if the target is invalid, or if it is on this
-    machine and the redirected `url` is not.
+    """Return the URL that a redirect from `url` leads to; "" if this URL is invalid, or
+    if it is on this machine and `url` is not.
     """
     with suppress(ValueError):
         target = urljoin(url, location)
@@ -296,8 +296,8 @@ def _redirected(url: str, location: str) -> str:
 
 
 def _parse_answer(content: bytes, token: str | None) -> tuple[Any, str]:
-    """Return the data of a GraphQL answer (None if it has none), and the answer's error
-    messages on one line, without the keys in `token`.
+    """Return (data, complaint) of a GraphQL answer: its data, or None if it has none;
+    and its error messages on one line, without the keys in `token`.
     """
     document: Any = None
     with suppress(ValueError, RecursionError):

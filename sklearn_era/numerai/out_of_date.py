@@ -1,5 +1,5 @@
-"""Find differences in settings and data, between a trained fit and the present
-configuration, by which a new fit would get other trees.
+"""Find the differences in settings and data that would change the trees if a trained
+fit were trained again with the present configuration.
 """
 
 import re
@@ -38,8 +38,8 @@ def differences(was: ModelRecord, now: ModelRecord) -> list[str]:
 
 
 def _traits(record: ModelRecord, is_read: bool) -> dict[str, Any]:
-    """Return a dict of the settings that determine trees. It has counts of the rows and
-    eras if the data were read (`is_read`), else the requested eras and files.
+    """Return a dict of the settings that determine trees. It has counts of rows and
+    eras if the data were read (`is_read`), or else the requested eras and files.
     """
     # Parameters that were not set have their defaults.
     default = Regressor(early_stopping=False, random_state=record.random_state)

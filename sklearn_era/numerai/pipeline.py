@@ -108,7 +108,7 @@ class Run:
     @contextmanager
     def _going_on(self, step: str, model: Model | None = None) -> Iterator[None]:
         """Record an error in the ``with`` block as a failure of the step, and let the
-        run go on. If a model has the same error twice, record only the first.
+        run go on. If the same error comes twice for a model, record it once.
         """
         of = "" if model is None else f" {model.name!r}"
         try:
@@ -138,8 +138,8 @@ class Run:
             sleep(min(_POLL, max(self._deadline - monotonic(), 0.0)))
 
     def _open_round(self) -> TournamentRound:
-        """Return the current round; raise NotPublishedError if it has closed and the
-        run may wait for the next one.
+        """Return the current round. If it has closed, and the run may wait for the next
+        one, raise NotPublishedError.
         """
         current = self.client.current_round()
         if not current.is_open and monotonic() < self._deadline:
@@ -165,15 +165,15 @@ class Run:
                 self._deliver_what_is_there(model)
 
     def _fetch_rest(self) -> None:
-        """Download the files for training and validation, if either is due."""
+        """Download files other than live ones, if a file or a model is out of date."""
         names = [name for name in self.data.files if name not in (*_LIVE, *_COMPARED)]
         due = (self._due_fits(x) or not self.steps.is_validated(x) for x in self.models)
         if wanted(self.workspace, self.data, self._number).keys() & names or any(due):
             self.steps.download(names, self._number)
 
     def _deliver_what_is_there(self, model: Model) -> None:
-        """Predict and submit by the existing fits, unless a fit is missing, or is of
-        another data version.
+        """Predict and submit by the existing fits. If a fit is missing or is of another
+        data version, only report it.
         """
         version, waits_for = self.workspace.version, ""
         try:

@@ -4,7 +4,7 @@
 
     format                   2
     about                    created, members (sha256 of each fit), files (their sizes),
-                             train (of the scored fits), and the configured settings
+                             train (settings of scored fits) and configured settings
     models.<row>             "model", "gain", a benchmark model, "example predictions"
       target, way, folds, n_rows, neutralize_proportion, skipped, notes
       summary.<metric>       mean, std, sharpe, max_drawdown, n_eras
@@ -89,7 +89,7 @@ class RoundScore(NamedTuple):
 def report_is_current(
     config: Config, workspace: Workspace, model: Model, records: list[ModelRecord]
 ) -> bool:
-    """Return whether the report matches these fits and the configured validation."""
+    """Return whether the report was made from these fits, files and settings."""
     path = workspace.report_dir(model.name) / REPORT_NAME
     with suppress(DataError):
         if report := Report.read(path, advice="Validate again."):
@@ -150,8 +150,8 @@ def write_report(validation: Validation, results: Rows) -> list[Path]:
 def read_training_sample(
     workspace: Workspace, member: BlendMember, record: ModelRecord
 ) -> tuple[pd.DataFrame, NDArray[Any], int]:
-    """Return rows and targets of evenly spaced training eras, and the number of all
-    training eras.
+    """Return (X, y, n_eras): the features of evenly spaced training eras, with the eras
+    as index; the targets of these eras; and the number of all training eras.
     """
     files = [workspace.need(name) for name in member.train.files]
     settings = member.train.model_copy(update={"last_era": record.last_era})
@@ -173,9 +173,9 @@ def _plain(result: ValidationResult) -> Any:
 
 
 def with_splits(name: str, model: Any) -> tuple[str, Any]:
-    """Return a name and a model that has splits to draw: `name` and `model` themselves
-    or, if `model` is an average, the name and the model of a member. The member is the
-    one with the largest weight among those that have trees.
+    """Return (name, model), where `model` has splits to draw. If `model` is an average,
+    return the member with the largest weight among the members that have trees, and a
+    longer name; otherwise return the arguments.
     """
     of: Mapping[str, float] = getattr(model, "weights_", {})
     for member in sorted(of, key=lambda x: -of[x]):  # by their weights
@@ -186,7 +186,7 @@ def with_splits(name: str, model: Any) -> tuple[str, Any]:
 
 def corr_figures(rows: Rows) -> "tuple[Figure, Figure]":
     """Return two figures: the cumulative CORR, with a line for each row of the score
-    table, and CORR by era, with axes for each row. Both show eras that all rows have.
+    table, and CORR by era, with axes for each row. Both cover the eras in all rows.
     """
     scored = {name: result.scores["corr"] for name, result in rows.items()}
     columns = {name: pd.Series(x.scores, x.eras) for name, x in scored.items()}
@@ -220,9 +220,8 @@ def corr_figures(rows: Rows) -> "tuple[Figure, Figure]":
 
 
 def feature_exposure(rows: Rows) -> "Figure":
-    """Return a figure of the exposures to features in each row of the score table. The
-    features are those with the largest absolute exposures in the first row that has
-    exposures.
+    """Return a figure of the exposures to features in each row of the score table. Show
+    the features with the largest absolute exposures in the first row that has any.
     """
     followed = {name: x.exposures for name, x in rows.items() if x.exposures}
     exposures, first = pd.DataFrame(followed), next(iter(followed))
@@ -251,7 +250,7 @@ def feature_exposure(rows: Rows) -> "Figure":
 def split_agreement(
     estimators: Mapping[str, Any], X: pd.DataFrame, y: NDArray[Any], n_trained: int
 ) -> "Figure":
-    """Return a figure of the agreement of eras on splits, with axes for each fit."""
+    """Draw the agreement of eras on splits, with axes per fit; return the figure."""
     figure, eras = _new_figure(5.0, max(8.0, 5.5 * len(estimators))), X.index
     figure.suptitle(
         f"Split agreement in {eras.nunique()} of {n_trained} training eras: 1 "
@@ -279,8 +278,8 @@ def split_agreement(
 def live_scores(
     client: Numerai, ids: Mapping[str, str], n_rounds: int, horizons: Mapping[str, Any]
 ) -> list[RoundScore]:
-    """Return the scores of each model in its last `n_rounds` rounds. Prefer the scores
-    for the horizon of the model's target.
+    """Return the scores of each model in its last `n_rounds` rounds. Use the scores for
+    the horizon of the model's target or, if missing, scores without a horizon.
     """
     rows = []
     for model, model_id in ids.items():
@@ -302,7 +301,7 @@ def live_scores(
 
 
 def promised_scores(workspace: Workspace, models: Sequence[str]) -> dict[str, Any]:
-    """Return the mean validation scores by metric, for each model with a report."""
+    """Return each model's mean validation scores by metric, from its report."""
     promised = {}
     for model in models:
         path = workspace.report_dir(model) / REPORT_NAME
@@ -348,6 +347,6 @@ def as_png(figure: "Figure") -> bytes:
 
 
 def _new_figure(height: float, width: float = 9.0) -> "Figure":
-    """Return a new figure, made without pyplot, whose state is global."""
+    """Return a new figure. It is made without pyplot, which keeps global state."""
     figure_class = import_optional("matplotlib.figure", extra="plot").Figure
     return figure_class(figsize=(width, height), layout="constrained")

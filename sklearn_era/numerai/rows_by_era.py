@@ -23,7 +23,7 @@ _MOST_TARGETS = 7  # distinct values of Numerai's targets
 
 
 class RowsByEra:
-    """The arguments of a metric, to be read by era; `x` is the first one as floats."""
+    """Holds the arguments of a metric; `x` has the first argument as floats."""
 
     def __init__(self, eras: Eras, **arguments: Any) -> None:
         check_consistent_length(*arguments.values())
@@ -45,15 +45,15 @@ class RowsByEra:
         self._eras = encode_eras(check_eras(labels, self.x, X_name=name))
 
     def __iter__(self) -> Iterator[tuple[str, Index]]:
-        """Yield a text like " of era 0001" and the index of the rows, for each era."""
+        """For each era, yield a text like " of era 0001" and the index of its rows."""
         order, bounds = self._eras.order, pairwise(self._eras.offsets.tolist())
         for label, (start, stop) in zip(self._eras.labels, bounds, strict=True):
             where = f" of era {label!s}" if self._has_labels else ""
             yield where, slice(start, stop) if order is None else order[start:stop]
 
     def blocks(self, argument: str) -> Iterator[tuple[str, Index, NDArray[Any]]]:
-        """Yield for each era the text and index of `__iter__`, and the era's rows of
-        `argument`; raise ValueError if a value in these rows is not finite.
+        """For each era, yield the text and index of `__iter__`, and the era's rows of
+        `argument`. Raise ValueError if a value in these rows is not finite.
         """
         features = self._arguments[argument]
         table = check_array(features, ensure_all_finite=False, input_name=argument)
@@ -75,8 +75,8 @@ class RowsByEra:
             yield where, own, block
 
     def score(self, name: str, metric: Any, max_missing_share: float) -> Scores:
-        """Return the metric of each era's complete rows; raise ValueError if an era has
-        too few complete rows.
+        """Return the metric of each era's rows without NaN; raise ValueError if more
+        than the share `max_missing_share` of an era's rows has NaN.
         """
         share = {"min_val": 0, "max_val": 1, "include_boundaries": "left"}
         check_number(max_missing_share, "max_missing_share", **share)
@@ -105,8 +105,8 @@ class RowsByEra:
 
 
 def _refuse_swapped(y_true: ArrayLike, name: str, values: ArrayLike) -> None:
-    """Raise ValueError if predictions have few values, like Numerai's targets (quarters
-    or sixths), but the targets have more: the two may be swapped.
+    """Raise ValueError if predictions have the few values of Numerai's targets
+    (quarters or sixths) and targets have more: the arguments may be swapped.
     """
     column = _as_column(values, name, "allow-nan")
     column = column[~np.isnan(column)]

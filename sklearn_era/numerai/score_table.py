@@ -1,4 +1,4 @@
-"""Score models and others' predictions era by era, and make a table of the scores."""
+"""Score models and Numerai's published predictions by era, and tabulate the scores."""
 
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
@@ -44,7 +44,7 @@ Summary = dict[str, float | int | None]
 
 
 class ScoredEra(NamedTuple):
-    """An era of a file: its rows' targets, and other models' predictions."""
+    """An era of a file: the targets of its rows, and other models' predictions."""
 
     run: data.EraRun
     targets: NDArray[np.float64]
@@ -52,7 +52,7 @@ class ScoredEra(NamedTuple):
 
 
 class Fold(NamedTuple):
-    """Eras scored by the same fits, and the last era in the training of these fits."""
+    """The eras `first` to `last`, scored by fits to the eras until `last_trained`."""
 
     last_trained: str
     first: str
@@ -79,16 +79,15 @@ class ValidationResult:
 
 
 def name_of_row(model_name: str, rows: Iterable[str]) -> str:
-    """Return a name for the row "model": the model's, longer if another row has it."""
+    """Return `model_name`, extended by " (model)" if another row has the same name."""
     return f"{model_name} (model)" if model_name in {*rows} - {"model"} else model_name
 
 
 def read_others(
     workspace: Workspace, benchmark: str
 ) -> tuple[dict[str, Any], dict[str, str]]:
-    """Return others' predictions, and the reasons why some are missing, as two dicts.
-    Their keys are those of `FILES`: the metric or row that needs the predictions. The
-    first dict has Series by id, the second has texts.
+    """Return (found, skipped), two dicts with keys of `FILES`: other models'
+    predictions as Series by id, and the reasons why predictions are missing.
     """
     found, skipped = {}, {}
     columns = data.META_MODEL_COLUMN, benchmark, "prediction"
@@ -161,9 +160,7 @@ class Row:
                 self.scores[metric].append((era.run.label, float(score(*given)), n))
 
     def mean_exposures(self) -> dict[str, float]:
-        """Return the mean exposure to each feature, the largest absolute value first
-        and NaN last.
-        """
+        """Return each feature's mean exposure, the largest first by absolute value."""
         means = pd.DataFrame(self._exposures).mean()
         by_size = means.sort_values(key=abs, ascending=False, kind="stable")
         return {str(feature): float(mean) for feature, mean in by_size.items()}
@@ -172,9 +169,9 @@ class Row:
 def make_results(
     rows: dict[str, Row], *, skipped: Mapping[str, str], notes: list[str], **common: Any
 ) -> dict[str, ValidationResult]:
-    """Return the table's rows by name, without rows scored in few of the eras.
-    Append notes on the whole table to `notes`, which are the notes of the model's row.
-    All rows have the fields `common`.
+    """Return the results by name of row, without rows that are scored in few of the
+    eras. Append notes on the whole table to `notes`, which are the notes of the model's
+    row. All rows have the fields `common`.
     """
     table: dict[str, dict[str, EraScores]] = {}
     n_eras = len(rows["model"].scores["corr"])
@@ -226,7 +223,7 @@ def make_results(
 
 
 def _in_all(rows: Iterable[Mapping[str, EraScores]], metric: str) -> set[str]:
-    """Return the eras with a known score in all rows that have the metric."""
+    """Return the eras whose score is known in all rows that have the metric."""
     found = (row[metric] for row in rows if metric in row)
     known = [{*x.eras[~np.isnan(x.scores)].tolist()} for x in found]
     return set.intersection(*known) if known else set()

@@ -41,8 +41,8 @@ class Steps:
     def download(
         self, names: Iterable[str], round_number: int, refresh: Iterable[str] = ()
     ) -> None:
-        """Download the files `names` that are live, missing, damaged, or old and to be
-        refreshed.
+        """Download the files in `names` that are live, missing, damaged, or both old
+        and to be refreshed.
         """
         changes = {"files": [*names], "refresh": [*self.config.data.refresh, *refresh]}
         asked = self.config.data.model_copy(update=changes)
@@ -84,8 +84,8 @@ class Steps:
                 raise ConfigError(f"'{self.workspace.toml}': {error}") from error
 
     def _warn_of_validation(self, model: Model) -> None:
-        """If fits are to be trained, warn if the local files cannot validate them: if
-        they have too few eras, or lack the benchmark.
+        """Warn if fits are to be trained, but the local files cannot validate the fits,
+        as these files have too few eras or lack the benchmark.
         """
         names = {"validation"}.union(*(x.train.files for x in model.members))
         is_here = all(self.workspace.newest(name) for name in names)
@@ -107,8 +107,8 @@ class Steps:
             warn(f"Validation of {model.name!r}: {told}")
 
     def reasons_to_train(self, model: Model, restart: bool = False) -> dict[str, str]:
-        """Return a dict from the names of fits that are missing or out of date to the
-        reason to train the fit. If `restart`, all fits are to be trained, as requested.
+        """Return a dict of the fits to train, from names to reasons: a fit is missing
+        or out of date or, for all fits if `restart`, training is "as requested".
         """
         reasons = {
             _spell(model, x): "as requested" if restart else self._why_train(model, x)
@@ -117,8 +117,8 @@ class Steps:
         return {shown: reason for shown, reason in reasons.items() if reason}
 
     def _why_train(self, model: Model, member: BlendMember) -> str | None:
-        """Return the reason to train a fit, or None. Without features.json, a missing
-        record is the only reason.
+        """Return the reason to train a fit, or None if there is none. Without
+        features.json, a missing record is the only reason.
         """
         if self.workspace.newest("features") is None:
             folder = self.workspace.model_dir(model.name)
@@ -136,8 +136,8 @@ class Steps:
         )  # fmt: skip
 
     def request_training(self, models: Iterable[Model]) -> None:
-        """Request that all fits of the models are trained again, now or, if this run is
-        interrupted, by the next one.
+        """Request that all fits of the models be trained again. If this run is
+        interrupted, the request makes the next run train them.
         """
         for model in models:
             folder = self.workspace.model_dir(model.name)
@@ -277,6 +277,6 @@ class Steps:
 
 
 def _spell(model: Model, member: BlendMember) -> str:
-    """Return a fit's name for messages: the model's and, in a blend, the member's."""
+    """Return a fit's name in messages: its model's and, in a blend, its member's."""
     of_blend = "" if member.name == "model" else f" member {member.name!r}"
     return f"{model.name!r}{of_blend}"

@@ -113,9 +113,7 @@ def save_fit(folder: Path, name: str, fit: Any, record: ModelRecord) -> ModelRec
 
 
 def request_file(folder: Path, name: str) -> Path:
-    """Return the path of the empty file that is there while a fit waits to be trained
-    again at the user's request.
-    """
+    """Return the path of the empty file that requests to train a fit again."""
     return folder / f"{name}.retrain"
 
 
@@ -159,7 +157,7 @@ class WeightedFit:
     weight: float = 1.0
 
     def predict(self, rows: pd.DataFrame) -> NDArray[np.float64]:
-        """Return the fit's predictions of rows, by the columns of its features."""
+        """Return the fit's predictions for rows that have the columns `features`."""
         predictions = self.estimator.predict(rows[self.features])
         return np.asarray(predictions, dtype=np.float64)
 
@@ -182,8 +180,8 @@ class Blend:
         return [part.weight / total for part in self.fits]
 
     def combine(self, predictions: Sequence[NDArray[Any]]) -> NDArray[np.float64]:
-        """Return the ranks of an era's rows, by the predictions of a single fit, or by
-        the weighted mean of gaussianized ranks if `predictions` are of several fits.
+        """Return the ranks of an era's rows. Rank by the predictions of the only fit
+        or, if there are several, by the weighted mean of their gaussianized ranks.
         """
         if len(predictions) == 1:
             return rank_normalize(predictions[0])
@@ -210,7 +208,7 @@ def predict_live(
 ) -> "pd.Series[float]":  # fmt: skip
     """Return the ranks of the live era's rows by id, neutralized by the columns
     `neutralizers`, if any. Raise DataError for values that training never had, and
-    SubmissionError for constant predictions of a fit.
+    SubmissionError if a fit predicts the same value for all rows.
     """
     for trained in {record.version for record in records} - {version}:
         warn(
@@ -246,9 +244,9 @@ def predict_live(
 
 
 def _check_values(live: pd.DataFrame, records: Sequence[ModelRecord]) -> None:
-    """Raise DataError for missing values in features that never missed any in training,
-    and for values outside of 0 to 4 in features whose values in training are not known.
-    Trees would accept such values.
+    """Raise DataError if a value is missing in a feature that had no missing values in
+    training, or is outside of 0 to 4 in a feature whose values in training are not
+    recorded. Trees would accept such values.
     """
     # A missing value is known if all fits with the feature had missing values.
     known = ({*x.features} - {*x.features_with_missing} for x in records)
@@ -269,7 +267,7 @@ def check_scale(
     frame: pd.DataFrame, records: Sequence[ModelRecord], path: Path
 ) -> None:
     """Raise DataError if a feature seems to have another scale than in training: if the
-    features had few distinct values in training, and now have a value not among these.
+    features had few distinct values in training, and now one has another value.
     """
     for record in records:
         if not record.values:

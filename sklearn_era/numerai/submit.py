@@ -38,7 +38,7 @@ _AGAIN = "run download and predict again; nothing was submitted."
 
 
 class PredictionRecord(Record):
-    """The origin of ``predictions.csv``: the model and the data version."""
+    """The record of ``predictions.csv``: its model and the version of the data."""
 
     predictions_sha256: str
     model_sha256: str
@@ -90,7 +90,7 @@ def submit(
     require_open: bool | None = None, force: bool = False,
 ) -> SubmissionRecord:  # fmt: skip
     """Check, upload and confirm a round's predictions; return the record. The file is
-    `file` or, if None, the one that ``predict`` wrote. If `require_open` (None takes
+    `file` or, if None, the file that ``predict`` wrote. If `require_open` (None means
     the configured value), raise SubmissionError for a closed round. If `force`, repeat
     a submission that was made before.
     """
@@ -141,8 +141,9 @@ def submit(
 def own_submission(
     steps: "Steps", model_name: str, round_number: int
 ) -> SubmissionRecord | None:
-    """Return the record of the user's own file for a round, or None. If its upload was
-    interrupted, ask Numerai, and raise UploadError if the file is not there.
+    """Return the record of the file that the user submitted for a round, or None if
+    there is none. If its upload was interrupted, ask Numerai for the file, and raise
+    UploadError if Numerai does not have it.
     """
     folder = steps.workspace.round_dir(round_number, model_name)
     place, client = folder / "submission.json", steps.client
@@ -199,7 +200,7 @@ def check_submission(frame: pd.DataFrame, live_ids: Sequence[str]) -> None:
 
 
 def _model_of(path: Path) -> str:
-    """Return the digest of the model that wrote a file; "" if the file was changed."""
+    """Return the digest of the model that wrote a file; "" if this is not known."""
     if not path.exists():
         raise DataError(f"{path} is missing: run 'sklearn-era numerai predict' first.")
     with suppress(DataError):  # a damaged record
@@ -213,7 +214,7 @@ def _model_of(path: Path) -> str:
 @dataclass
 class _Upload:
     """An upload to Numerai. Its `record` is written to `path` after each step. Its
-    `content` is only needed to upload it, or to compare it with another form of it.
+    `content` is needed only to upload it, or to compare it with Numerai's file.
     """
 
     client: Numerai
@@ -283,7 +284,7 @@ class _Upload:
         return None
 
     def finish(self, listed: Listed) -> SubmissionRecord:
-        """Compare Numerai's file with the one sent; complete and return the record."""
+        """Compare Numerai's file with the file sent; complete and return the record."""
         record, status = self.record, listed.status
         if record.state == "submitted":
             return record

@@ -62,7 +62,7 @@ _MOST_VALUES = 20  # of features that have few
 
 @dataclass(frozen=True)
 class FitPlan:
-    """A fit to be trained: its settings, its data, and where it is saved."""
+    """A fit to be trained: its settings, its data, and the folder to save it in."""
 
     settings: TrainSection
     files: Sequence[Path]
@@ -75,7 +75,7 @@ class FitPlan:
     source: str = ""  # of a fit for validation, as in its record
 
     def record(self) -> store.ModelRecord:
-        """Return the record of the fit, with all that is known before data are read."""
+        """Return the fit's record, with defaults for all that the data determine."""
         own = self.settings
         asked = own.model_dump(exclude={"first_era", "last_era", "files"})
         asked["purge_of_folds"] = self.purge
@@ -89,8 +89,9 @@ class FitPlan:
         )  # fmt: skip
 
     def why_train(self) -> str | None:
-        """Return the reason to train the fit: it is missing, interrupted, or different
-        from the trained fit; None if there is no reason.
+        """Return the reason to train the fit: it is not trained yet, its training was
+        interrupted or requested, or it differs from the plan. Return None if there is
+        no reason.
         """
         wanted = self.record()
         with suppress(DataError):  # training warns of it
@@ -111,8 +112,8 @@ def train(
     on_progress: Callable[[str, int, int], None] = lambda *_: None,
 ) -> store.ModelRecord:  # fmt: skip
     """Train and save a fit; return its record. Resume from the last checkpoint, unless
-    `restart`; the trees are bit-identical to those of a training without interruption.
-    An average starts over. `on_progress` is called with the stage "reading" and counts
+    `restart`; the trees are bit-identical to trees of an uninterrupted training.
+    An average starts anew. `on_progress` is called with the stage "reading" and counts
     of features, then with the fit's name and counts of trees.
     """
     settings, features, name = plan.settings, plan.features, plan.name
@@ -171,8 +172,8 @@ def train(
 def few_values(
     files: Sequence[Path], features: list[str], eras: Collection[str]
 ) -> list[float]:
-    """Return the distinct values of all features together in `eras`. If there are many
-    distinct values, return [].
+    """Return the distinct values that all features together have in `eras`; [] if there
+    are more than 20 such values.
     """
     # Most values are among those that were seen, which is faster to find than the
     # distinct values of all.
@@ -192,8 +193,8 @@ def few_values(
 
 
 def make_average(plain: Any, fit: TrainSection, n_eras: int, purge: int) -> Any:
-    """Return an unfitted average of `plain` and other models, whose folds test about
-    the last half of the eras. Raise ConfigError if there are too few eras.
+    """Return an unfitted average of `plain` and other models. The folds of the average
+    test about the last half of the eras. Raise ConfigError for too few eras.
     """
     n_labels, n_weeks = fit.era_groups or n_eras, fit.every_nth_era
     # In eras of the fit: of `every_nth_era` weeks, one is taken.
@@ -215,7 +216,7 @@ def make_average(plain: Any, fit: TrainSection, n_eras: int, purge: int) -> Any:
 
 @contextmanager
 def _naming_table(settings: TrainSection, errors: Any = ValueError) -> Iterator[None]:
-    """Turn `errors` in the block into a ConfigError with the name of the table."""
+    """Turn `errors` in the block into a ConfigError that names the settings' table."""
     try:
         yield
     except errors as error:
@@ -223,7 +224,7 @@ def _naming_table(settings: TrainSection, errors: Any = ValueError) -> Iterator[
 
 
 def _read_binned(paths: Sequence[Path], features: list[str], **options: Any) -> Any:
-    """Return binned rows that have a target; raise DataError naming a damaged file."""
+    """Return the binned rows that have a target; raise DataError for a damaged file."""
     shown = ", ".join(path.name for path in paths)
     try:
         with data.decoding(shown, "Cannot train on {shown}: {reason}."):
@@ -321,7 +322,7 @@ def read_checkpoint(folder: Path) -> Checkpoint | None:
 
 @dataclass(eq=False)
 class Checkpoints:
-    """Resumes a fit from its checkpoint, follows the fit, and writes checkpoints."""
+    """Resumes a fit from its checkpoint, and writes checkpoints during the fit."""
 
     folder: Path
     fit: store.ModelRecord
@@ -330,8 +331,8 @@ class Checkpoints:
     n_trees: int = 0
 
     def resume(self, estimator: Any) -> Any:
-        """Return the checkpoint's estimator if the checkpoint is of this fit; else
-        `estimator`, with a warning if there is a checkpoint.
+        """Return the checkpoint's estimator if the checkpoint is of this fit. Otherwise
+        return `estimator`, and warn if there is another or a damaged checkpoint.
         """
         try:
             checkpoint = read_checkpoint(self.folder)

@@ -1,4 +1,4 @@
-"""Score a model and others' predictions on eras that the model has not seen.
+"""Score a model and other models' predictions on eras that the model has not seen.
 
 If the validation file has enough eras with targets after the training and the purge,
 the submitted fits are scored on them ("hold-out"). Otherwise the training settings are
@@ -47,8 +47,8 @@ def purge_of(config: Config, model: Model) -> int:
 
 @dataclass
 class Validation:
-    """Scores a model and, if their files are found, others' predictions. If configured,
-    also scores the same model with the pooled gain as its split criterion.
+    """Scores a model, and other models' predictions if their files are found. If
+    configured, also scores the same model with the pooled gain as its split criterion.
     """
 
     config: Config
@@ -130,8 +130,8 @@ class Validation:
 
     def _plan(self) -> tuple[score_table.Way, list[Fold]]:
         """Return the way of validation and its folds. The way is "hold-out" if enough
-        eras are unseen, or if some are and folds are impossible; else "walk-forward".
-        Raise DataError if no era is unseen and folds are impossible.
+        eras are unseen, or if some eras are and folds are impossible; otherwise
+        "walk-forward". Raise DataError if no era is unseen and folds are impossible.
         """
         purge, n_folds = purge_of(self.config, self.model), self.config.validation.folds
         last = max(record.last_era for record in self.records)
@@ -167,7 +167,7 @@ class Validation:
         return "hold-out", [Fold(last, held_out[0], held_out[-1])]
 
     def _eras_to_walk(self) -> list[str]:
-        """Return the eras for folds: from the first era that all members train on."""
+        """Return the eras to make folds of, from the first that all members use."""
         for name in _unique(*(x.files for x in self.recipes[MODEL])):
             self._read(name)
         usable = sorted(x for source in self.sources.values() for x in source.eras)
@@ -181,7 +181,7 @@ class Validation:
         return usable
 
     def settings(self) -> list[dict[str, Any]]:
-        """Return the settings of [train] that the scored fits of each member had."""
+        """Return, by member, the settings in [train] of the fits that were scored."""
         if self.way == "walk-forward":
             return [recipe.model_dump() for recipe in self.recipes[MODEL]]
         keys = {*TrainSection.model_fields}
@@ -194,8 +194,8 @@ class Validation:
         return " ".join(file_sha256(self.workspace.need(name)) for name in names)
 
     def _fits(self, number: int, row: str) -> store.Blend:
-        """Return the blend that predicts the fold `number` for the table's row MODEL or
-        GAIN. Train its fits if they are missing or out of date.
+        """Return the blend that predicts the fold `number` for `row`, which is MODEL or
+        GAIN. Train the blend's fits if they are missing or out of date.
         """
         folder, text = self.folder, ""
         last_eras = [record.last_era for record in self.records]
@@ -220,7 +220,7 @@ class Validation:
     def _fit(
         self, name: str, recipe: TrainSection, folder: Path, of: str, source: str
     ) -> tuple[Any, store.ModelRecord]:
-        """Return a fit and its record; train it first if missing or out of date."""
+        """Return a fit and its record; train a missing or outdated fit first."""
         files = [self.workspace.need(name) for name in recipe.files]
         if groups := recipe.era_groups:
             # There may be fewer eras than groups: then each is a group.
@@ -247,7 +247,7 @@ class Validation:
     def _blocks(
         self, fold: Fold, names: list[str]
     ) -> Iterator[tuple[Path, ScoredEra, pd.DataFrame]]:
-        """Yield, for each era of a fold, its file's path, the era and its features."""
+        """For each era of a fold, yield its file's path, the era and its features."""
         for file, eras in self.sources.values():
             inside = [era for label, era in eras.items() if fold.has(label)]
             blocks = file.blocks(names, [era.run for era in inside]) if inside else ()

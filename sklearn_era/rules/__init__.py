@@ -1,4 +1,4 @@
-"""Ensembles of decision rules that generalise to other eras."""
+"""Fit ensembles of decision rules that generalise to new eras."""
 
 from sklearn_era.rules._estimator import RuleEnsembleClassifier
 

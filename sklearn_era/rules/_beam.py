@@ -23,7 +23,9 @@ class Rule:
     last: Conjunction = frozenset()  # the one that *and* refines
 
     def refined(self, condition: BinsOfColumn, is_union: bool) -> "Rule":
-        """Return the rule joined with `condition`, by *or* if `is_union`, or *and*."""
+        """Return the rule joined with `condition`: by *or* if `is_union`, otherwise by
+        *and*.
+        """
         if is_union:
             return Rule(self.others | {self.last}, frozenset([condition]))
         column, bins = condition
@@ -72,7 +74,7 @@ class Round:
     rates: dict[str, float]  # the parameters of steps
 
     def steps(self, covered: NDArray[np.bool_]) -> list[float]:
-        """Return Newton's step for the rows `covered`, and the one for all others."""
+        """Return the Newton steps for the rows `covered` and for all other rows."""
         return [
             newton_step(
                 self.residuals[rows].sum(), self.curvatures[rows].sum(), **self.rates
@@ -97,7 +99,7 @@ class BeamSearch:
     min_samples_rule: int
 
     def find(self, this_round: Round) -> Rule:
-        """Return the best rule of a round; the empty rule if no other is better."""
+        """Return the best rule of a round, or the empty rule if no rule is better."""
         best, best_quality = Rule(), -np.inf
         beam = [best]
         for _ in range(self.max_depth):
@@ -123,9 +125,8 @@ class BeamSearch:
     def _measure(
         self, rule: Rule, this_round: Round
     ) -> Iterator[tuple[Rule, bool, NDArray[np.float64]]]:
-        """Yield the rule, `is_union` and the qualities of all refinements (the rule
-        with one condition added): first by *and*, then, if rules may be disjunctions,
-        by *or*.
+        """Yield the rule, `is_union` and the qualities of all refinements by one more
+        condition: first for *and*; then, if rules may be disjunctions, for *or*.
         """
         penalties = this_round.column_penalties.copy()
         penalties[rule.columns] = 0.0

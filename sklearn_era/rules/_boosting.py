@@ -29,8 +29,8 @@ def start_round(
     sample_weight: NDArray[np.float64],
     draw_penalties: Callable[[], NDArray[np.float64]], parameters: Any,
 ) -> Round | None:  # fmt: skip
-    """Return the inputs of the search for the next rule, of which the search's counter
-    gets its own; return None if no residuals are left.
+    """Return the inputs of the search for the next rule, and pass some of them to the
+    search's counter. Return None if all positive or all negative rows have residual 0.
     """
     probability = expit(scores)
     residuals = sample_weight * (is_positive - probability)
@@ -64,8 +64,7 @@ def boost_rules(
     sample_weight: NDArray[np.float64],
     draw_penalties: Callable[[], NDArray[np.float64]], parameters: Any,
 ) -> tuple[float, list[tuple[Rule, float]]]:  # fmt: skip
-    """Return the intercept and the weighted rules of ``RuleEnsemble``, Du et al.
-    (2025).
+    """Return the intercept and weighted rules of ``RuleEnsemble`` (Du et al. 2025).
 
     A rule is 1 for rows that it covers and -1 for all others. The scores of the rows on
     each side move by one Newton step. Half the difference of the two steps is added to

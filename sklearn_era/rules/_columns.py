@@ -29,7 +29,9 @@ class Conditions:
     missing_bin: int
 
     def bins(self, condition: int) -> BinsOfColumn:
-        """Return a condition's column, and the bins it accepts as bits of a number."""
+        """Return a condition's column, and a number in which bit i is set for each bin
+        i that the condition accepts.
+        """
         bins = (2 << int(self.upper[condition])) - (1 << int(self.lower[condition]))
         if self.is_complement[condition]:
             bins ^= (2 << self.missing_bin) - 1
@@ -41,8 +43,8 @@ def fit_bins(
     sample_weight: NDArray[np.float64] | None, names: NDArray[Any], *, n_bins: int,
     binning: str, random_state: Seed, n_threads: int,
 ) -> _BinMapper:  # fmt: skip
-    """Return scikit-learn's bin mapper, fitted to bins of equal width or weight; a
-    column of at most `n_bins` distinct values has a bin for each of them.
+    """Return scikit-learn's bin mapper, fitted to bins of equal width or weight. A
+    column of at most `n_bins` distinct values has a bin for each value.
     """
     mapper = _BinMapper(
         n_bins=n_bins + 1, known_categories=known_categories, random_state=random_state,

@@ -1,4 +1,4 @@
-"""The docstring of `RuleEnsembleClassifier`."""
+"""Hold the docstring of `RuleEnsembleClassifier`."""
 
 RULE_ENSEMBLE = """An ensemble of decision rules, with penalties for shortcuts.
 
@@ -14,7 +14,7 @@ RULE_ENSEMBLE = """An ensemble of decision rules, with penalties for shortcuts.
     of [1]_. Two penalties of a rule's quality discourage shortcuts: on columns
     (`feature_penalty`, the graph term), and on the variance of loss or score within
     groups of rows that should be treated alike (`variance_penalty`). With two classes,
-    rules describe the second, ``classes_[1]``; with more, each has rules of its own.
+    rules describe the second, ``classes_[1]``; with more, each class has its own rules.
 
     Parameters
     ----------
@@ -50,15 +50,15 @@ RULE_ENSEMBLE = """An ensemble of decision rules, with penalties for shortcuts.
         The fewest rows that a rule may cover.
     n_bins : int, default=32
         The most bins of a numeric column, in [2, 255]; conditions are at their edges. A
-        column with fewer distinct values has a bin for each.
+        column with fewer distinct values has a bin for each value.
     binning : {'quantile', 'uniform'}, default='quantile'
         Whether bins have about equal numbers of rows, or equal widths between the
         smallest and the largest finite value.
     categorical_features : array-like of bool, int or str, 'from_dtype' or None, \
 default='from_dtype'
         As in :class:`~sklearn_era.ensemble.HistGradientBoostingClassifier`. Conditions
-        are ``= category`` or ``!= category``; of more than 255 categories, the rarest
-        count as one.
+        are ``= category`` or ``!= category``. If there are more than 255 categories,
+        the rarest count as one.
     feature_penalty : array-like of shape (n_features,) or dict, default=None
         The penalty mu of each column, at least 0, or a dict of mu by name or index, for
         example by :func:`sklearn_era.causal.feature_penalties`. A rule's quality loses

@@ -246,7 +246,7 @@ class RuleEnsembleClassifier(
     def _draw_penalties(
         self, penalties: NDArray[np.float64], rng: np.random.RandomState
     ) -> NDArray[np.float64]:
-        """Draw a round's penalties of columns: soft mask of Du et al. (2025), III-B."""
+        """Draw a round's penalties of columns (soft mask, Du et al. 2025, III-B)."""
         drawn = penalties.copy()
         variant = np.flatnonzero(penalties)
         if variant.size and self.feature_penalty_noise > 0:

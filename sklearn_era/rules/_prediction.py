@@ -65,8 +65,8 @@ class RulePredictionMixin(BaseEstimator):
     def _columns_of(
         self, X: Table, *, reset: bool
     ) -> tuple[NDArray[np.float64], list[NDArray[np.float64] | None]]:
-        """Return X as numbers, in X's order of columns, and, if `reset`, a list of each
-        column's known categories.
+        """Return (values, categories): X as numbers, in the order of its columns; and,
+        if `reset`, a list of the known categories of each column.
         """
         X = X if reset else without_era_column(self, X)
         found: Any = self._preprocess_X(X, reset=reset)
@@ -229,12 +229,12 @@ def rate_rules(
 
 
 def _share(covered: Any, total: Any) -> Any:
-    """Return the quotient, or NaN where `total` is 0."""
+    """Return ``covered / total``, or NaN where `total` is 0."""
     return np.divide(covered, total, out=np.full(total.shape, np.nan), where=total > 0)
 
 
 def rates_frame(table: Bunch) -> Any:
-    """Return the table as a data frame, with both rates in columns for each era."""
+    """Return the table as a data frame, with a column of each rate for each era."""
     pandas = import_optional("pandas", extra="cli")
     names = ("text", "class_label", "coefficient", "coverage", "tpr", "fpr")
     columns = {name: table[name] for name in names}

@@ -31,7 +31,7 @@ cdef inline void add(sums_struct * to, const sums_struct * more) noexcept nogil:
 cdef inline sums_struct difference(
     const sums_struct * whole, const sums_struct * part
 ) noexcept nogil:
-    """Return `whole` minus `part` for each sum; rounding does not lead below 0."""
+    """Return `whole` minus `part` for each sum, or 0 where rounding leads below 0."""
     cdef sums_struct rest
     rest.positive = max(whole.positive - part.positive, 0.0)
     rest.negative = max(whole.negative - part.negative, 0.0)
@@ -190,8 +190,8 @@ cdef class RefinementCounter:
         int min_samples_rule,
     ):
         """Return each refinement's quality, -inf if the refinement is not admissible.
-        `rows` are those that a refinement can add to the rule (if `is_union`) or remove
-        from it; `covered` has the sums over the rows that stay covered in any case.
+        A refinement can add `rows` to the rule (if `is_union`), or remove them from it;
+        `covered` has the sums over the rows that stay covered in any case.
         """
         cdef:
             sums_struct stays
@@ -268,8 +268,8 @@ cdef class RefinementCounter:
     cdef double quality(self, const sums_struct * covered) noexcept nogil:
         """Return a rule's quality: if `compares_rates`, the true positive rate less the
         false positive rate of `covered` rows, else their precision with a prior. The
-        scales of rates are the weights of all positive and of all negative rows; those
-        of the precision are the prior's weights.
+        scales of rates are the weights of all positive and of all negative rows; the
+        scales of the precision are the prior's weights.
         """
         if self.compares_rates:
             return (

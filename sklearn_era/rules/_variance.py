@@ -63,9 +63,8 @@ class VarianceTerm:
         sample_weight: NDArray[np.float64], residuals: NDArray[np.float64],
         **steps: float,
     ) -> NDArray[np.float64] | None:  # fmt: skip
-        """Pass a round's sums to the counter, and return two moments of each row:
-        weight times v, and the weight (times ``v ** 2`` if v is a loss). If v is a
-        probability, return None.
+        """Pass a round's sums to the counter; return two moments per row: weight times
+        v, and the weight (times ``v ** 2`` for a loss). Return None for probabilities.
         """
         if self.of == "probability":
             return None
