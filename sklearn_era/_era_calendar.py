@@ -141,7 +141,9 @@ def instants_of(labels: Labels, name: str) -> list[int]:
 
 
 def _shape_of(texts: list[str]) -> str:
-    """Return the form that all texts share, with 0 for numbers; "" if forms differ."""
+    """Return the form that all texts share: "0-W0" for "2024-W01", with "0" for each
+    number and "-" for each of the signs "-/._" or a space. Return "" if forms differ.
+    """
     shapes = {re.sub(r"\d+", "0", re.sub(r"[-/._ ]", "-", text)) for text in texts}
     return shapes.pop() if len(shapes) == 1 else ""
 

@@ -40,7 +40,7 @@ def text_width(text: str, **font: Any) -> float:
 
 
 def _font(size: str) -> Any:
-    """Return a font whose size is the value of matplotlib's setting `size`."""
+    """Return a font of the size in matplotlib's setting of the name `size`."""
     settings = import_optional("matplotlib", extra="plot").rcParams
     fonts = import_optional("matplotlib.font_manager", extra="plot")
     return fonts.FontProperties(size=settings[size])

@@ -362,7 +362,7 @@ def stages_of(model: BaseEstimator) -> list[int]:
 
 
 def at_stage(model: BaseEstimator, stage: int) -> Any:
-    """Return an unfitted copy of a model that is to end after `stage`."""
+    """Return an unfitted copy of a model, whose fit ends after `stage`, if not 0."""
     copied = clone(model)
     if stage and isinstance(model, _STAGED):
         copied.set_params(max_iter=stage)

@@ -133,7 +133,9 @@ class ListedSplits:
 
     @property
     def covered(self) -> NDArray[np.bool_]:
-        """Return whether each split covers each era."""
+        """Return, for each split and era, whether the split covers the era: whether
+        both sides have at least `min_samples_per_era` of the era's rows.
+        """
         fewer = np.minimum(self.left.counts, self.right.counts)
         return fewer >= self.min_samples_per_era
 

@@ -59,7 +59,9 @@ class CriterionPlan:
 
     @property
     def coverage_by(self) -> str:
-        """Return, as text, the setting of how many eras a split has to cover."""
+        """Return the parameter that sets how many eras a split has to cover, with its
+        value, for messages: "min_era_coverage=0.5" or "rule='every_era'".
+        """
         if self.is_by_rule:
             return "rule='every_era'"
         return f"min_era_coverage={self.min_era_coverage!r}"

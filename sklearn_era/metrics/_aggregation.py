@@ -79,10 +79,10 @@ def direction_of(aggregation: Aggregation, of_metric: bool | None) -> bool | Non
 def check_direction(
     aggregation: Any, greater_is_better: bool | None, name: str, what: str = ""
 ) -> None:
-    """Raise ValueError if `aggregation` depends on whether greater values are better
-    and this is not known (None), or if it suits only scores and the metric is an error.
-    "mean", "std" and a function depend on it only if `what` is given: a noun for the
-    error's message.
+    """Raise ValueError if `greater_is_better` is None (unknown) but needed, or if
+    `aggregation` suits only scores and the metric is an error. "mean", "std" and a
+    function do not need it by themselves: a caller that does passes `what`, a noun for
+    the error's message.
     """
     if callable(aggregation) or aggregation in ("mean", "std"):
         needs_score = False

@@ -26,8 +26,8 @@ _FAR = 12.0  # log densities so far below the largest do not count
 class Equations(NamedTuple):
     """Henderson's mixed-model equations of a table of scores, for given variances of
     rows and residuals. Effects of rows are eliminated, and columns are rotated to
-    uncorrelated coordinates. The equations have two vectors or three: ones, scores and,
-    for predictions of a known row, the indicator of this row.
+    uncorrelated coordinates. There are two right-hand sides, ones and scores, and, for
+    predictions of a known row, a third one: the indicator of this row.
     """
 
     information: Array  # on each coordinate
@@ -37,9 +37,9 @@ class Equations(NamedTuple):
     log_determinant: float
 
     def at(self, columns: Array) -> tuple[Array, Array, Array]:
-        """Return three results for each variance of columns in `columns`: the posterior
-        variances of the coordinates; ``x' V^-1 y`` for all pairs x, y of the vectors;
-        and ``log |V|``, with V the covariance of all scores.
+        """Return three results for each of `columns`, which are values of the variance
+        of column effects: the posterior variances of the coordinates; ``x' V^-1 y`` for
+        all pairs x, y of right-hand sides; ``log |V|``, with V the scores' covariance.
         """
         ratios = 1 + np.multiply.outer(columns, self.information)
         left, n = columns[:, np.newaxis] / ratios, len(self.gram)
@@ -189,9 +189,9 @@ class CrossedEras:
         return Equations(information.clip(0), basis, products, gram, determinant)
 
     def _likelihoods(self, equations: Equations, columns: Array) -> Array:
-        """Return two rows, with a number for each variance of columns in `columns`: the
-        log of the restricted likelihood (Patterson, Thompson 1971), and the weighted
-        sum of squared residuals.
+        """Return two rows, with a number for each of `columns`, which are values of the
+        variance of column effects: the log of the restricted likelihood (Patterson,
+        Thompson 1971), and the weighted sum of squared residuals.
         """
         _, grams, determinants = equations.at(columns)
         precision, n = grams[:, 0, 0], self._n - 1
@@ -317,7 +317,9 @@ class CrossedEras:
         return self._mixture(parts, error, is_new)
 
     def mean(self) -> Mixture:
-        """Return the distribution of the mean over all possible groups and eras."""
+        """Return the distribution of the unknown mean score of all possible groups and
+        eras.
+        """
         parts = []
         for x in self._grids:
             equations = self._equations(x.relation, x.row, x.residual)

@@ -247,7 +247,7 @@ or (n_candidates, n_eras)
 
     def _ahead(self, of: str, horizon: int, error: float | None, group: Any) -> Mixture:
         """Return the distribution, on the link's scale, of the score `horizon` eras
-        ahead or, if `of` is "mean", of the mean over all eras.
+        ahead or, if `of` is "mean", of the mean score of all possible eras.
         """
         check_is_fitted(self)
         check_of(of)

@@ -133,8 +133,8 @@ def read_scores(scores: Any, eras: Any) -> tuple[Any, EncodedEras, str]:
 
 
 def best_candidate(scores: Any, table: Array) -> tuple[int, float]:
-    """Return the chosen candidate's row in `table`, and by how much the candidate's
-    mean score is too high because this mean chose the candidate.
+    """Return the chosen candidate's row in `table`, and by how much its mean score is
+    expected to be too high, as the largest of all means; 0 if it was chosen otherwise.
     """
     if hasattr(scores, "weights_"):  # the average is the last one
         is_plain = next(iter(scores.weights_.values())) == 1

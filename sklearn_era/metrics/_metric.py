@@ -92,9 +92,9 @@ def is_defined(
     metric: Any, params: Mapping[str, Any], y: Any, weights: Any, is_binary: bool
 ) -> bool:
     """Return whether a metric is defined, and warn if it is not. A metric of the
-    positive class needs a row of this class; Matthews' correlation and the hinge loss
-    need rows of two classes. Unless `is_binary`, average precision and the hinge loss
-    need none.
+    positive class needs a row of this class, and Matthews' correlation rows of two
+    classes. Average precision needs a row of the positive class, and the hinge loss
+    rows of both, if the target `is_binary`; otherwise, they are always defined.
     """
     metric, params = bound(metric, params)
     if metric is sk.hinge_loss and is_binary and np.unique(y).size == 1:

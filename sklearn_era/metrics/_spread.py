@@ -233,7 +233,7 @@ class AnyEras:
         return self._mixture([model.predict(place, error) for model in self.models])
 
     def mean(self) -> Mixture:
-        """Return the distribution of the mean over all possible eras."""
+        """Return the distribution of the unknown mean score of all possible eras."""
         return self._mixture([model.mean() for model in self.models])
 
     def _mixture(self, parts: list[tuple[Array, Array]]) -> Mixture:

@@ -23,7 +23,9 @@ _MOST_TARGETS = 7  # distinct values of Numerai's targets
 
 
 class RowsByEra:
-    """Holds the arguments of a metric; `x` has the first argument as floats."""
+    """Checks the arguments of a metric, and groups their rows by era: iterate for the
+    rows of each era. `x` is the first argument, as a vector of floats.
+    """
 
     def __init__(self, eras: Eras, **arguments: Any) -> None:
         check_consistent_length(*arguments.values())

@@ -1,4 +1,4 @@
-"""Bin floats, and all values except small integers, a few columns at a time."""
+"""Bin all columns except those of small integers, a few columns at a time."""
 
 from collections.abc import Callable, Sequence
 from typing import Any

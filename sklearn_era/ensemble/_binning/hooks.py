@@ -92,7 +92,9 @@ class BinningMixin(gradient_boosting.BaseHistGradientBoosting):
     def _preprocess_X(self, X: Any, *, reset: bool) -> Any:
         """Preprocess X as scikit-learn does, but wrap a `BinnedDataset`, or small
         integers, in an `UnbinnedRows`. `reset` is True for the training data of a fit.
-        If the fit's state has `rows_of_values`, let rare categories share a bin.
+        If the fit's state has `rows_of_values`, as on Dask, X has each category once;
+        the rare categories of a column get one code here. Other fits give them bins in
+        `_group_categories`.
         """
         if reset:
             # All rows from here to the binning of the training rows belong to the fit.

@@ -71,7 +71,9 @@ class UnbinnedRows:
 
 
 class IntegerColumns(UnbinnedRows):
-    """Stands in for X whose columns hold small integers, and reads them in place."""
+    """Stands in for X whose columns hold small integers. Reads columns in place where
+    possible, and copies others in batches.
+    """
 
     def __init__(self, columns: Sequence[Column], n_rows: int):
         super().__init__(n_rows, len(columns))

@@ -122,13 +122,13 @@ class EraFitMixin(InterceptUpdatesMixin, EraScoringMixin):
         ValueError
             If `eras` is missing and a parameter needs it; if `eras` or `eras_val` has
             the wrong length or missing labels; if too many eras have too few training
-            rows; if early stopping would hold out all eras; if a blend has unknown
-            names or no positive weight; if ``Invariant(statistic="ratio")`` gets a
-            target other than 0 and 1; if `warm_start` gets other columns, categories or
-            classes than before; if `X` is a `BinnedDataset` with another `max_bins`, or
-            `y`, `sample_weight` or `eras` are passed with it; if
-            ``TimeRobust(impurity="standard_deviation")`` gets weights, or a loss whose
-            hessians vary.
+            rows; if early stopping would hold out all eras; if a `Blend` or a dict has
+            an unknown criterion or no positive weight; if
+            ``Invariant(statistic="ratio")`` gets a target other than 0 and 1; if
+            `warm_start` gets other columns, categories or classes than before; if `X`
+            is a `BinnedDataset` with another `max_bins`, or `y`, `sample_weight` or
+            `eras` are passed with it; if ``TimeRobust(impurity="standard_deviation")``
+            gets weights, or a loss whose hessians vary.
 
         Warns
         -----

@@ -2,9 +2,10 @@
 
 With G and H the sums of gradients and hessians, a leaf has a value ``v_j = -G_j / H_j``
 in each of its m eras, and ``v = -G / H`` over all of them. The variance of ``v_j``
-within eras is ``f_j s2 / H_j``, with f_j the factor of the era's weights, 1 without
-`era_weighting`, and s2 as without these factors (see `cell_values`; a cell is the rows
-of an era in a leaf). The variance between eras is estimated by moments [1]_,
+within eras is ``f_j s2 / H_j``. Here f_j is the factor by which `era_weighting`
+multiplies the weights of the era (1 without it), and s2 is the variance within cells
+(see `cell_values`; a cell is the rows of an era in a leaf), computed without these
+factors. The variance between eras is estimated by moments [1]_,
 
     tau2 = max(0, (sum_j H_j (v_j - v)^2 - s2 sum_j f_j (1 - H_j / H))
                   / (H - sum_j H_j^2 / H)),
