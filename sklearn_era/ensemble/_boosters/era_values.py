@@ -5,6 +5,7 @@ from numpy.typing import NDArray
 from sklearn._loss.loss import (
     BaseLoss,
     HalfBinomialLoss,
+    HalfGammaLoss,
     HalfMultinomialLoss,
     HalfPoissonLoss,
 )
@@ -40,7 +41,9 @@ def values_of_eras(
     mean loss and g the gradients. For log and Poisson losses, s2 has a known value, a
     row's mean weight. It is this value if d = 0, and never less, as trees fit their own
     rows, which makes s2 too small. Steps for these losses are at most `largest_step`,
-    as the optimum of an era with a single class is infinite.
+    as the optimum of an era with a single class is infinite. For the gamma loss, whose
+    Newton step v has no bound below, the step is the exact one, ``-log(1 - v)``, and
+    H_j is that at the new intercept, the sum of the era's weights.
 
     If rows have `factors` f_i, which do not make them more precise, the step uses ``f_i
     g_i`` and ``f_i h_i``; its variance is ``s2 sum_i f_i^2 h_i / (sum_i f_i h_i)^2``.
@@ -70,6 +73,8 @@ def values_of_eras(
         (n_rows,) = exchange.sum_of(np.count_nonzero(h[:, k]))
         freedom = n_rows - np.count_nonzero(H > 0)
         step_weight = sample_weight
+        if isinstance(loss, HalfGammaLoss):
+            s2 *= np.sum(H) / (np.sum(H - H * step) or 1.0)
         if factors is not None:
             step, H = _by_factors(eras, g[:, k], h[:, k], factors)
             step_weight = factors if sample_weight is None else sample_weight * factors
@@ -82,6 +87,8 @@ def values_of_eras(
             s2 *= mean_weight
         elif is_known:
             step = np.clip(step, -largest_step, largest_step)
+        elif isinstance(loss, HalfGammaLoss):
+            step, H = -np.log1p(-step), H - H * step
         if freedom > 0:
             before, m = noise[0, k], min(noise[1, k], _MOST_BEFORE)
             pooled = (m * before + freedom * s2 / mean_weight) / (m + freedom)

@@ -28,7 +28,8 @@ from sklearn_era.model_files import load_model, save_model
 
 TARGETS = {"real": {}, "absolute": {"loss": "absolute_error"},
            "quantile": {"loss": "quantile", "quantile": 0.8},
-           "count": {"loss": "poisson"}, "binary": {}, "multiclass": {}}  # fmt: skip
+           "count": {"loss": "poisson"}, "positive": {"loss": "gamma"},
+           "binary": {}, "multiclass": {}}  # fmt: skip
 ALL = {"era_weighting": Recency(half_life=2), "leaf_shrinkage": "eras",
        "era_effects": "intercept"}  # fmt: skip
 DRO = {"era_weighting": GroupDRO(step_size=0.5)}
@@ -38,7 +39,7 @@ each_target = pytest.mark.parametrize("target", TARGETS)
 def problem(target, **params):
     """A model, and X, y, weights and eras for it."""
     model = ours("real" if target in ("absolute", "quantile") else target)
-    data = make_data(target if target in ("count", "binary", "multiclass") else "real")
+    data = make_data("real" if target in ("absolute", "quantile") else target)
     return model.set_params(**TARGETS[target], **params), *data
 
 
@@ -190,6 +191,18 @@ def test_intercepts_do_not_depend_on_the_unit_of_weights(target):
     assert np.abs(values[0]).max() > 1 or target not in ("absolute", "quantile")
 
 
+@pytest.mark.parametrize("growth", [0.5, 1.1, 2.0])
+@pytest.mark.parametrize("effects", ["last", "mean", "auto"])
+def test_intercepts_of_amounts_that_grow_converge(effects, growth):
+    rng = np.random.default_rng(0)
+    month, X = np.repeat(np.arange(24), 100), rng.normal(size=(2400, 2))
+    y = growth**month * np.exp(0.5 * X[:, 0]) * rng.gamma(4, 0.25, 2400)
+    model = Regressor(loss="gamma", max_iter=10, era_effects=Intercepts(effects))
+    model.set_params(early_stopping=False).fit(X, y, eras=month)
+    levels = np.array([*model.era_intercepts_.values()])
+    assert np.diff(levels) == pytest.approx(np.full(23, np.log(growth)), abs=0.5)
+
+
 @each_target
 def test_a_step_of_the_intercepts_is_that_of_the_equations(target):
     model, X, y, weights, eras = problem(target, max_iter=1, era_effects="intercept")
@@ -218,6 +231,10 @@ def test_a_step_of_the_intercepts_is_that_of_the_equations(target):
                 s2 = loss(encoded, at, w) ** 2 / information * w[w > 0].mean()
             if is_known:
                 step, s2 = np.clip(step, -1, 1), max(s2, w[w > 0].mean())
+            if target == "positive":  # exact, and the hessians are those of its end
+                total = np.bincount(eras, w * encoded / np.exp(raw[:, 0]))
+                step, s2 = np.log(total / np.bincount(eras, w)), s2 * H.sum() / w.sum()
+                H = np.bincount(eras, w)
             prior = max(0, (step**2 - s2 / H).mean())
             expected = step * prior / (prior + s2 / H)
             reached = [np.atleast_1d(b)[k] for b in model.era_intercepts_.values()]
