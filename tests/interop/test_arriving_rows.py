@@ -311,6 +311,19 @@ def test_dates_are_the_same_categories_in_all_tables(model, fitted):
         assert_array_equal(predict(with_dates(kind)), expected, err_msg=kind)
 
 
+@pytest.mark.parametrize("unit", ["D", "us", "ns"])
+@pytest.mark.parametrize("model", [BOOSTER, MODELS[2], EraTargetEncoder()])
+def test_dates_are_the_same_categories_in_arrays(model, unit):
+    model = clone(model).set_params(categorical_features=[0])
+    model.fit(NUMPY.astype(f"M8[{unit}]")[:, np.newaxis], FIT.n % 3, eras=ERAS)
+    predict = getattr(model, "predict", getattr(model, "transform", None))
+    expected = predict(np.array(DAYS, dtype=object)[:, np.newaxis])
+    assert np.unique(expected).size >= 3
+    for other in ("D", "us", "ns"):
+        found = predict(NUMPY.astype(f"M8[{other}]")[:, np.newaxis])
+        assert_array_equal(found, expected)
+
+
 @pytest.mark.parametrize("model", [BOOSTER, AutoEraRegressor(BOOSTER, **LINEAR)])
 def test_the_program_predicts_tables_of_rows_alike(model, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
