@@ -428,6 +428,14 @@ def test_a_category_that_is_na_is_missing(i, is_category, dtype):
     pd.testing.assert_frame_equal(tables[0], kept)
 
 
+def test_a_dictionary_of_arrow_in_pandas_is_categorical_with_na():
+    dtype = pd.ArrowDtype(pa.dictionary(pa.int32(), pa.string()))
+    texts = pd.Series([LETTERS[k % 3] for k in FIT.n]).mask(FIT.n > 6)
+    frames = [FIT[["x"]].assign(c=texts.astype(kind)) for kind in (dtype, "category")]
+    found = [clone(BOOSTER).fit(each, Y, eras=ERAS).predict(each) for each in frames]
+    assert_array_equal(*found)
+
+
 def test_text_with_na_that_is_no_category_is_refused_by_name():
     values = pd.Series(["a", pd.NA] * (N // 2), dtype="string")
     with pytest.raises(ValueError, match=r"^X: column 't' is not numeric: .* 'a'"):
