@@ -64,8 +64,8 @@ class BinnedDataset:
         leave these columns out of frames that they predict. None for Parquet files.
     order : ndarray of shape (n_samples,), dtype=uint32, or None
         The place of each row of the data set among the rows passed or, of files, among
-        those kept; None if these are sorted by era. `X_binned`, `y`, the codes of eras
-        and the weights are in the order of the data set: ``dataset.y`` is
+        those kept; None if these are sorted by era, or have none. `X_binned`, `y`, the
+        codes of eras and the weights are in the order of the data set: ``dataset.y`` is
         ``y[dataset.order]``. Out-of-bag predictions of forests are in that of the rows
         passed or kept.
     max_bins : int
