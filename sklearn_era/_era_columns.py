@@ -91,7 +91,7 @@ def take_era_column(
     """
     are_names = names_columns(eras, X, name=name, X_name=X_name)
     if isinstance(known := getattr(model, "_era_column", None), list):
-        eras = _in_order_of(known, eras, are_names)
+        eras = _in_order_of(known, eras, are_names, name)
     if not are_names:
         return X, eras
     check_table(X, X_name, by_column=True)
@@ -113,14 +113,14 @@ def take_era_column(
     return frame.drop(eras).to_native(), frame[eras].to_native()
 
 
-def _in_order_of(known: list[str], eras: Any, are_names: bool) -> Any:
+def _in_order_of(known: list[str], eras: Any, are_names: bool, name: str) -> Any:
     """Sort `eras` as `known` if it is a list of the same names, or a table whose
     columns have these names. Return anything else unchanged.
     """
     if are_names:
         is_same = isinstance(eras, list) and len(eras) == len(known)
         return known if is_same and {*eras} == {*known} else eras
-    check_collected(eras, by_column=True)
+    check_collected(eras, name, by_column=True)
     if has_named_columns(eras) and {*names_of_columns(eras)} == {*known}:
         return eras[known] if is_data_frame(eras) else eras.select(known)
     return eras

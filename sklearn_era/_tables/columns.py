@@ -146,7 +146,7 @@ def as_matrix(
 
 def places_in(known: Sequence[Any] | NDArray[Any], values: Any) -> NDArray[np.intp]:
     """Return each value's index in `known`; new categories get the index len(known)."""
-    places = {category: place for place, category in enumerate(known)}
+    places = {_as_category(x): i for i, x in enumerate(known)}  # dates of old pickles
     return np.array([places.get(x, len(places)) for x in values], dtype=np.intp)
 
 
@@ -351,6 +351,8 @@ def _as_number(value: Any) -> float:
 
 def as_categories(values: Any, column: object, name: str = "X") -> NDArray[Any]:
     """Return a column's values as objects, missing ones as None, dates as datetimes."""
+    if isinstance(values, np.ndarray) and values.dtype.kind in "mM":
+        values = [*values]  # of nanoseconds, NumPy would make integers
     is_polars = hasattr(values, "cast")
     raw = values.to_list() if is_polars else np.asarray(values, object).tolist()
     categories = np.empty(len(raw), dtype=object)

@@ -177,7 +177,7 @@ class TableFile:
         # pyarrow's are of these, too; an unknown encoding is a LookupError.
         except (OSError, ValueError, LookupError, NotImplementedError) as error:
             reason = _ui.one_sentence(error).removesuffix(".")
-            if self._sep and re.search("utf-?8|got 1: \\?", reason, re.IGNORECASE):
+            if self._sep and re.search("utf-?8|got 1: \\?+$", reason, re.IGNORECASE):
                 reason += "; pass its encoding with --encoding"
             elif "Expected 1 columns" in reason:
                 reason += "; pass its --sep, and --decimal ',' if numbers have commas"

@@ -248,9 +248,7 @@ class EraTargetEncoder(TransformerMixin, BaseEstimator):
         is_known, parts = at >= 0, [np.empty((at.size, 0))]
         n_folds = _N_FOLDS if self.era_order_ == "unordered" else 0
         for i, j in enumerate(self._columns):
-            column = self._categories(X, j)
-            # Dates of pickles from before they were read as datetimes.
-            known = tables.as_categories(self.categories_[i], None)
+            column, known = self._categories(X, j), self.categories_[i]
             tables.check_kinds(column, known, column_name(self, j))
             codes = tables.places_in(known, column)
             parts.append(self.encodings_[i][codes].astype(np.float64))

@@ -1,9 +1,11 @@
 """The linear member against scikit-learn's models on the same columns."""
 
+import datetime
+
 import numpy as np
 import pandas as pd
 import pytest
-from numpy.testing import assert_allclose
+from numpy.testing import assert_allclose, assert_array_equal
 from sklearn import linear_model
 from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
@@ -149,3 +151,12 @@ def test_categories_count_by_their_weights():
     weights = np.where(X["kind"] == "w", 5.0, 1.0)
     model.fit(X, SIGNAL, sample_weight=weights)
     assert model._codings[3] == ["u", "v", "w"]
+
+
+def test_dates_of_older_pickles_stay_known():
+    days = pd.Categorical([datetime.date(2024, 1, ord(x) - 100) for x in X["kind"]])
+    rows = X[["a"]].assign(day=days)
+    model = LinearRegressor("squared_error").fit(rows, SIGNAL)
+    expected = model.predict(rows)
+    model._codings[1] = [day.date() for day in model._codings[1]]
+    assert_array_equal(model.predict(rows), expected)

@@ -1,5 +1,6 @@
 """Boosters of other packages as members of averages."""
 
+import datetime
 import pickle
 import warnings
 
@@ -52,6 +53,17 @@ def test_a_peer_is_the_package_with_categories_and_weights(name):
     np.testing.assert_array_equal(peer.predict(X), own.predict(table))
     unweighted = mine(name).fit(table, Y, **options)
     assert (peer.predict(X) != unweighted.predict(table)).any()
+
+
+@packages
+def test_dates_of_older_pickles_stay_known(name):
+    shops = {"a": 1, "b": 2, "c": 3}
+    days = [shops.get(x) and datetime.date(2024, 1, shops[x]) for x in X["shop"]]
+    rows = X[["number"]].assign(day=pd.Categorical(days))
+    peer = as_peer(mine(name), Regressor()).fit(rows, Y)
+    expected = peer.predict(rows)
+    peer.categories_ = [[x and x.date() for x in peer.categories_[0]]]
+    np.testing.assert_array_equal(peer.predict(rows), expected)
 
 
 @packages

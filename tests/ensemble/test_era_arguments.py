@@ -266,6 +266,8 @@ def test_columns_of_eras_come_in_the_order_of_the_fit(model):
     assert_array_equal(predict(frame, eras=batch), expected)
     with pytest.raises(ValueError, match="month' twice"):
         predict(both, eras=["place", "month", "month"])
+    with pytest.raises(ValueError, match=r"^eras is a lazy frame"):
+        predict(frame, eras=pl.from_pandas(eras).lazy())
 
 
 @pytest.mark.parametrize("model", BY_COMBINATION, ids=lambda x: type(x).__name__)

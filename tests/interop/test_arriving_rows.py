@@ -311,6 +311,19 @@ def test_dates_are_the_same_categories_in_all_tables(model, fitted):
         assert_array_equal(predict(with_dates(kind)), expected, err_msg=kind)
 
 
+@pytest.mark.parametrize("unit", ["D", "us", "ns"])
+@pytest.mark.parametrize("model", [BOOSTER, MODELS[2], EraTargetEncoder()])
+def test_dates_are_the_same_categories_in_arrays(model, unit):
+    model = clone(model).set_params(categorical_features=[0])
+    model.fit(NUMPY.astype(f"M8[{unit}]")[:, np.newaxis], FIT.n % 3, eras=ERAS)
+    predict = getattr(model, "predict", getattr(model, "transform", None))
+    expected = predict(np.array(DAYS, dtype=object)[:, np.newaxis])
+    assert np.unique(expected).size >= 3
+    for other in ("D", "us", "ns"):
+        found = predict(NUMPY.astype(f"M8[{other}]")[:, np.newaxis])
+        assert_array_equal(found, expected)
+
+
 @pytest.mark.parametrize("model", [BOOSTER, AutoEraRegressor(BOOSTER, **LINEAR)])
 def test_the_program_predicts_tables_of_rows_alike(model, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
@@ -413,6 +426,14 @@ def test_a_category_that_is_na_is_missing(i, is_category, dtype):
     for predicted in predictions[1:]:
         assert_array_equal(predicted, predictions[0])
     pd.testing.assert_frame_equal(tables[0], kept)
+
+
+def test_a_dictionary_of_arrow_in_pandas_is_categorical_with_na():
+    dtype = pd.ArrowDtype(pa.dictionary(pa.int32(), pa.string()))
+    texts = pd.Series([LETTERS[k % 3] for k in FIT.n]).mask(FIT.n > 6)
+    frames = [FIT[["x"]].assign(c=texts.astype(kind)) for kind in (dtype, "category")]
+    found = [clone(BOOSTER).fit(each, Y, eras=ERAS).predict(each) for each in frames]
+    assert_array_equal(*found)
 
 
 def test_text_with_na_that_is_no_category_is_refused_by_name():

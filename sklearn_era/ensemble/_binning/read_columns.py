@@ -84,7 +84,8 @@ def _with_nan(X: Any) -> Any:
             found[j] = values.cat.rename_categories(categories.astype(object))
         else:
             cells = [np.nan if is_pandas_na(x) else x for x in values]
-            found[j] = type(values)(cells, index=X.index, dtype=object)
+            made = "category" if str(dtype).startswith("dictionary") else object
+            found[j] = type(values)(cells, index=X.index, dtype=made)
     X = X.copy(deep=False) if found else X
     for j, values in found.items():
         X.isetitem(j, values)

@@ -14,7 +14,7 @@ from sklearn.model_selection import train_test_split
 from sklearn.utils.validation import _num_samples
 
 from ..._era_arguments import eras_by_name, suggest_eras_keyword, warn_of_row_order
-from ..._era_axes import keep_pair
+from ..._era_axes import keep_pair, read_again
 from ..._era_columns import names_columns, take_era_column
 from ..._eras import Array, EncodedEras, check_eras, check_splittable
 from ..._fit_attributes import Snapshot, restore_on_failure
@@ -199,7 +199,7 @@ class EraFitMixin(InterceptUpdatesMixin, EraScoringMixin):
             if encoded is None or encoded.groups is None:
                 eras_val = check_eras(eras_val, X_val, name="eras_val", X_name="X_val")
             else:
-                of_rows = read_for_fit(self, eras_val, X_val)
+                of_rows = read_again(self, eras_val, X_val)[1]
                 state.held_out_groups, eras_val = of_rows.groups, of_rows.decode()
         return encoded, eras_val
 

@@ -185,6 +185,18 @@ def test_validation_rows_of_known_groups_have_their_intercepts():
     assert scores["known"] > scores["new"] + 0.2
 
 
+def test_validation_rows_have_times_and_groups_in_either_order():
+    texts = {"week": [f"2024-W{x + 10}" for x in week], "shop": ERAS.shop}
+    frame = pd.DataFrame(X, columns=[*"abc"]).assign(**texts)
+    model = regressor(early_stopping=True, era_order=("ordered", "unordered"))
+    fit = {"eras": ["week", "shop"], "X_val": frame, "y_val": y}
+    scores = [
+        model.fit(frame, y, **fit, eras_val=names).validation_score_
+        for names in (["week", "shop"], ["shop", "week"])
+    ]
+    assert_array_equal(*scores)
+
+
 def test_updates_take_in_weeks_of_known_and_new_groups():
     old, n_old = week < 10, 10
     model = regressor(max_iter=60).fit(X[old], y[old], eras=ERAS[old])
