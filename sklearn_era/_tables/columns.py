@@ -368,9 +368,7 @@ def as_categories(values: Any, column: object, name: str = "X") -> NDArray[Any]:
 
 
 def _as_category(value: Any) -> Any:
-    """Return None for a missing value, and Python's datetime or timedelta for a date or
-    a duration of any type, so that equal ones are equal. Return others unchanged.
-    """
+    """Convert a missing value to None, and any date or duration to Python's class."""
     if value is None or is_pandas_na(value) or value != value:
         return None
     if isinstance(value, _OF_NUMPY):

@@ -65,10 +65,10 @@ class BinnedDataset:
         leave these columns out of frames that they predict. None for Parquet files.
     order : ndarray of shape (n_samples,), dtype=uint32, or None
         For each row of the data set, its position among the rows that were passed, or
-        kept from files; None if these were sorted by era, or have none. `X_binned`, `y`, the
-        codes of eras and the weights are in the order of the data set: ``dataset.y`` is
-        ``y[dataset.order]``. Out-of-bag predictions of forests are in the order of the
-        rows that were passed or kept.
+        kept from files; None if these were sorted by era, or have no eras. `X_binned`,
+        `y`, the codes of eras and the weights are in the order of the data set:
+        ``dataset.y`` is ``y[dataset.order]``. Out-of-bag predictions of forests are in
+        the order of the rows that were passed or kept.
     max_bins : int
         Maximum number of bins of a feature, without the bin of missing values.
     shape : tuple of int
