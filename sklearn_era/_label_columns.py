@@ -7,7 +7,7 @@ import numpy as np
 from scipy.sparse import issparse
 
 from ._era_labels import Labels
-from ._tables.checks import check_collected, names_of_columns
+from ._tables.checks import check_collected, check_names, names_of_columns
 from ._typing import Eras
 
 
@@ -42,7 +42,7 @@ class LabelColumn(NamedTuple):
 def label_columns(eras: Eras, name: str = "eras") -> list[LabelColumn]:
     """Return the columns of a table or of a tuple of two arrays. Return anything else
     as one column, which `check_eras` checks later. Raise ValueError for a lazy frame, a
-    sparse matrix or a table without columns.
+    sparse matrix, or a table without columns or with two columns of one name.
     """
     check_collected(eras, name, by_column=True)
     if issparse(eras):
@@ -59,6 +59,8 @@ def label_columns(eras: Eras, name: str = "eras") -> list[LabelColumn]:
     # `columns` are not names.
     is_frame = hasattr(type(eras), "column_names") or hasattr(eras, "columns")
     if is_frame or isinstance(eras, Mapping):
+        if not isinstance(eras, Mapping):
+            check_names(eras, name)
         names = eras if isinstance(eras, Mapping) else names_of_columns(eras)
         columns = [LabelColumn(x, f"{name}[{x!r}]", eras[x]) for x in names]
     elif (table := _as_table(eras)) is None:

@@ -60,7 +60,7 @@ def check_table(X: Any, name: str = "X", *, by_column: bool = False) -> None:
     if hasattr(type(X), "toarray"):  # a sparse matrix, perhaps also a dict
         return
     if has_named_columns(X):
-        _check_names(X, name)
+        check_names(X, name)
     if isinstance(X, Mapping):
         is_row = not any(map(np.ndim, X.values()))
         what, instead = "dict", f"pd.DataFrame({f'[{name}]' if is_row else name})"
@@ -77,7 +77,7 @@ def check_table(X: Any, name: str = "X", *, by_column: bool = False) -> None:
     raise ValueError(f"{name} is a {what}, and a table is needed; pass {instead}.")
 
 
-def _check_names(frame: Any, name: str) -> None:
+def check_names(frame: Any, name: str) -> None:
     """Raise ValueError for a frame without columns, or with two columns of one name."""
     names = [*names_of_columns(frame)]
     if not names:

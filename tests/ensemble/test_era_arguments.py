@@ -268,6 +268,8 @@ def test_columns_of_eras_come_in_the_order_of_the_fit(model):
         predict(both, eras=["place", "month", "month"])
     with pytest.raises(ValueError, match=r"^eras is a lazy frame"):
         predict(frame, eras=pl.from_pandas(eras).lazy())
+    with pytest.raises(ValueError, match=r"^eras has 2 columns 'month'; give each a"):
+        predict(frame, eras=eras.set_axis(["month", "month"], axis=1))
 
 
 @pytest.mark.parametrize("model", BY_COMBINATION, ids=lambda x: type(x).__name__)
