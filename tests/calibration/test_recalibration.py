@@ -11,7 +11,7 @@ from sklearn.dummy import DummyClassifier
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import log_loss
-from sklearn.model_selection import GroupKFold, cross_val_predict
+from sklearn.model_selection import GroupKFold, KFold, cross_val_predict
 from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import make_pipeline
 
@@ -276,6 +276,24 @@ def test_probabilities_are_recalibrated_out_of_era(n_classes):
     assert log_loss(y, by_era) < log_loss(y, without)
     with pytest.raises(ValueError, match="y has one class"):
         model.set_params(estimator=DummyClassifier()).fit(X, y > -1, eras=eras)
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_rows_that_are_tested_twice_count_once(n_classes):
+    X, y, eras = make_classes(n_classes, 9, 0)
+    y, eras = np.array(["a", "b", "c"])[y], eras - 1.0 * (eras == 8)
+    folds, weights = list(GroupKFold(3).split(X, groups=eras)), 1.0 * (eras != 2)
+    rows = list(KFold(3, shuffle=True, random_state=0).split(X))
+    for cv, again in ((folds, folds), (folds, folds[2:]), (rows, rows * 2)):
+        models = once, repeated = [
+            EraCalibratedClassifier(GaussianNB(), cv=x, era_order="unordered")
+            for x in (cv, [*cv, *again])
+        ]
+        for model in models:
+            model.fit(X, y, eras=eras, sample_weight=weights)
+        for name in ("effects_", "mean_effects_", "spread_effects_"):
+            expected = getattr(once, name)
+            np.testing.assert_allclose(getattr(repeated, name), expected, atol=1e-4)
 
 
 @pytest.mark.parametrize("is_frozen", [False, slow(True)])
