@@ -134,6 +134,8 @@ class EraScores(Mapping[Any, Any]):
         **options : dict
             `by` and `undefined` of :meth:`aggregate`.
         """
+        if "axis" in options:  # of `np.mean`, which calls this method
+            return np.asarray(self).mean(**options)
         return self.aggregate("mean", **options)
 
     def worst(self, **options: Any) -> Any:
