@@ -169,15 +169,17 @@ class OutOfEra(PredictsByEra, MetaEstimatorMixin, BaseEstimator):
             for one, test in zip(self.estimators_, tests, strict=True)
         ]
         rows = np.concatenate(tests)
+        _, places, n_tests = np.unique(rows, return_inverse=True, return_counts=True)
+        weights = weights[rows] / n_tests[places]  # a row counts once in all its tests
         if encoded.groups is not None:  # those that are fewer: their chance is larger
             axes = encoded, encoded.groups
             encoded = min(axes, key=lambda x: np.unique(x.codes[rows]).size)
         codes = encoded.codes[rows]
-        has_weight = (np.bincount(codes, weights[rows]) > 0)[codes]
+        has_weight = (np.bincount(codes, weights) > 0)[codes]
         weighed = encoded.take(rows[has_weight])
         self.era_labels_ = weighed.labels
         numbers = np.repeat(np.arange(len(tests)), [test.size for test in tests])
-        left_out = numbers, y[rows], weights[rows], np.concatenate(predicted)
+        left_out = numbers, y[rows], weights, np.concatenate(predicted)
         self._learn(weighed.codes, *(values[has_weight] for values in left_out))
         return self
 

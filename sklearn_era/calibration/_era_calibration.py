@@ -88,9 +88,10 @@ def era_calibration(
     calibration : EraScores
         For each era ``in_the_large``, ``intercept``, ``slope``, ``ratio``,
         ``shrunken_level`` and ``shrunken_slope``, each with its standard error, such as
-        ``slope_error``; the means ``observed`` and ``predicted``; and the numbers of
-        rows, ``n_samples``, and of positive ones, ``n_events``. An era of one class has
-        NaN for ``in_the_large`` and, like an era whose classes do not overlap in z, for
+        ``slope_error`` (if shrunken, with the mean's error, but not the spread's); the
+        means ``observed`` and ``predicted``; and the numbers of rows, ``n_samples``,
+        and of positive ones, ``n_events``. An era of one class has NaN for
+        ``in_the_large`` and, like an era whose classes do not overlap in z, for
         ``intercept`` and ``slope``. The dicts `typical` and `spread` hold the mean and
         the standard deviation over eras of ``level`` and ``slope``.
 
@@ -140,8 +141,8 @@ def era_calibration(
     n_weighed = np.bincount(codes, weights)
     error = np.sqrt(np.where(has_both, deviation, np.nan) / n_weighed)
     ratios = np.stack([observed, error])[:, np.newaxis] / predicted
-    shrunken = RandomEffects.fit(y, p, weights, codes, n_eras)
-    errors = np.sqrt(np.diagonal(shrunken.errors, axis1=1, axis2=2))
+    shrunken, errors = RandomEffects.fit_with_errors(y, p, weights, codes, n_eras)
+    errors = np.sqrt(np.diagonal(errors, axis1=1, axis2=2))
     together = np.stack([shrunken.effects.T, errors.T])
     found, table = np.hstack([levels, slopes, ratios, together]), {}
     for i, name in enumerate(_WITH_ERRORS):

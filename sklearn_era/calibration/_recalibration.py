@@ -34,7 +34,7 @@ class RandomEffects(NamedTuple):
     mean: Array  # of shape (2,)
     covariance: Array  # of shape (2, 2), between eras
     effects: Array  # of shape (n_eras, 2), shrunk to the mean
-    errors: Array  # of shape (n_eras, 2, 2), covariances of `effects`
+    errors: Array  # of shape (n_eras, 2, 2), covariances of `effects` given the mean
 
     @classmethod
     def fit(
@@ -46,16 +46,27 @@ class RandomEffects(NamedTuple):
         goes to the point at which EM would end if the eras' log-likelihoods were
         quadratic, as they nearly are about modes.
         """
+        return cls.fit_with_errors(y, p, weights, codes, n_eras)[0]
+
+    @classmethod
+    def fit_with_errors(
+        cls, y: Array, p: Array, weights: Array, codes: NDArray[Any], n_eras: int
+    ) -> tuple[Self, Array]:
+        """Return the result of `fit`, and the covariances of `effects` if the mean, to
+        which they are shrunk, is uncertain, too (Henderson 1975).
+        """
         z = log_odds(p)
         center = float(np.average(z, weights=weights))
         x = np.stack([np.ones_like(p), z - center])
         given = y, x, center, weights, codes
-        effects, errors, converges = _estimate(given, n_eras, np.zeros((2, 2)))
+        *found, converges = _estimate(given, n_eras, np.zeros((2, 2)))
         if not converges:  # classes do not overlap, and the mean runs to infinity
-            effects, errors, _ = _estimate(given, n_eras, _PRIOR)
+            *found, _ = _estimate(given, n_eras, _PRIOR)
+        effects, errors, of_both = found
         mean = effects.mean(axis=0)
         squares = (effects - mean).T @ (effects - mean) / max(1, n_eras - 1)
-        return cls(center, mean, squares + errors.mean(axis=0), effects, errors)
+        covariance = squares + errors.mean(axis=0)
+        return cls(center, mean, covariance, effects, errors), of_both
 
     def probabilities(self, p: Array, codes: NDArray[Any]) -> Array:
         """Return P(y = 1) of each row, averaged over the distribution of the effects of
@@ -79,9 +90,10 @@ def _times(matrices: Any, vectors: Any) -> Array:
 
 def _estimate(
     given: tuple[Any, ...], n_eras: int, prior: Array
-) -> tuple[Array, Array, bool]:
-    """Return (effects, covariances, converges): the effects of eras, their covariances,
-    and whether they converge. `prior` is the precision of mean effects about 0 and 1.
+) -> tuple[Array, Array, Array, bool]:
+    """Return four results: the effects of eras; their covariances, given the mean and
+    with the error of the mean; and whether they converge. `prior` is the precision of
+    mean effects about 0 and 1.
     """
     y, x, center, weights, codes = given
     typical, largest = np.array([0.0, 1.0]), np.abs(x).max(axis=1)
@@ -101,8 +113,12 @@ def _estimate(
         mean = mean + step * np.log1p(size) / size  # as in Newton's method below
         moved = max(np.abs(step).max(), np.abs(root - before).max())
         if moved < _TOLERANCE / 10:
-            return effects, errors, True
-    return effects, errors, False
+            break
+    of_mean = errors @ precision  # the share of the mean in each era's effects
+    known = (curvatures @ of_mean).sum(axis=0) + prior  # of the mean, a precision
+    variance = np.linalg.pinv(known, hermitian=True)
+    of_both = errors + of_mean @ variance @ of_mean.transpose(0, 2, 1)
+    return effects, errors, of_both, bool(moved < _TOLERANCE / 10)
 
 
 def _distribution(

@@ -124,7 +124,7 @@ class EraScoreDisplay:
             figure); 0 is for the true score, which infinitely many rows would give, as
             in R's package metafor.
         numbers : bool, default=None
-            Whether to print scores, their intervals of 95 % and `n_samples` at the
+            Whether to print `n_samples`, scores and their intervals of 95 % at the
             right of a forest plot. None prints them in every forest plot.
         **kwargs : dict
             Passed to the ``bar`` or ``plot`` of the axes.

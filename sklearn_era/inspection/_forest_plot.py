@@ -66,26 +66,31 @@ def draw_forest(
     return line, bars, next_era
 
 
+def _filled(text: str, widest: str) -> str:
+    """Return the text, behind spaces that make it as wide as the text `widest`."""
+    missing = widest[: max(0, len(widest) - len(text))]
+    return "".join(_SPACE if x.isdigit() else " " for x in missing) + text
+
+
 def _print_numbers(ax: Any, table: _Values, counts: Any) -> None:
-    """Print scores, intervals and `counts` of rows at the right of a forest plot."""
+    """Print `counts` of rows, scores and intervals at the right of a forest plot."""
     widths = table[:, 2] - table[:, 1]
     width = np.nanmedian(widths) if (widths > 0).any() else np.nanmax(abs(table[:, 0]))
     n_decimals = max(0, int(np.floor(2.5 - np.log10(width)))) if width > 0 else 1
     texts = [[f"{x:.{n_decimals}f}" for x in row] for row in table]
-    widest = max(len(x) for row in texts for x in row if x != "nan")
+    widest = max((x for row in texts for x in row if x != "nan"), key=len)
     columns = []
     for row in texts:
-        score, low, high = (x.rjust(widest, _SPACE) for x in row)
+        score, low, high = (_filled(x, widest) for x in row)
         interval = "" if "nan" in low else f" [{low}, {high}]"
         columns.append("" if "nan" in score else score + interval)
-    longest = max(map(len, columns))
-    columns = [text.ljust(longest, _SPACE) for text in columns]
     header = "score [95 %]" if any("[" in x for x in columns) else "score"
-    if counts is not None:
-        header, shown = f"{header}  n", [f"{n:,}" for n in counts]
-        widest = max(map(len, shown))
-        for i, n in enumerate(shown):
-            columns[i] += "  " + n.rjust(widest, _SPACE)
+    if counts is not None:  # first, as no spaces are as wide as an interval
+        shown = ["n", *(f"{n:,}" for n in counts)]
+        shown += [""] * (len(columns) - len(counts))  # of all eras
+        widest = max(shown, key=len)
+        rows = zip(shown, [header, *columns], strict=True)
+        header, *columns = (f"{_filled(n, widest)}  {text}" for n, text in rows)
     places = np.asarray(ax.get_yticks(), dtype=int)
     right, size = ax.secondary_yaxis("right"), ax.get_yticklabels()[0].get_fontsize()
     right.set_yticks(places, [columns[i] for i in places], fontsize=size)

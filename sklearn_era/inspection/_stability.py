@@ -95,7 +95,7 @@ def era_stability(
         Weights of rows. No fold has rows of eras without weight.
     cv : int or splitter, default=5
         Folds of whole eras; a splitter gets the eras as `groups`. Eras that are never
-        tested have no effects.
+        tested have no effects; rows that are tested several times count once.
     scoring : str, callable or None, default=None
         The score for `price`, as in `EraSearchCV`.
     alpha, n_repeats : float, default=0.1, and int, default=2

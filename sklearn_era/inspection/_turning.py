@@ -167,10 +167,15 @@ def find_turning(
     """
     order = np.lexsort((measured.rows, eras.codes[measured.rows]))
     rows, n_eras = measured.rows[order], eras.labels.size
+    # A row that several folds test counts once, with its mean residual.
+    starts = np.flatnonzero(np.append(True, rows[1:] != rows[:-1]))
+    n_tests = np.diff(starts, append=rows.size)[:, np.newaxis]
+    rows = rows[starts]
     codes, weights = eras.codes[rows].astype(np.intp), measured.weights[rows]
     design, found = make_design(codes, n_eras, are_ordered, rng), []
     for column, residuals in zip(columns, measured.residuals, strict=True):
-        own = Rows(residuals[order], _bins(column)[rows], codes, weights)
+        left = np.add.reduceat(residuals[order], starts, axis=0) / n_tests
+        own = Rows(left, _bins(column)[rows], codes, weights)
         found.append(turning_of(own, n_eras, design))
     effects, errors, p_value, n_merged = map(np.array, zip(*found, strict=True))
     return {

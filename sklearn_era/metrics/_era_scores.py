@@ -134,6 +134,8 @@ class EraScores(Mapping[Any, Any]):
         **options : dict
             `by` and `undefined` of :meth:`aggregate`.
         """
+        if "axis" in options:  # of `np.mean`, which calls this method
+            return np.asarray(self).mean(**options)
         return self.aggregate("mean", **options)
 
     def worst(self, **options: Any) -> Any:
@@ -310,7 +312,7 @@ def era_scores(
     ValueError
         If lengths differ, there are no rows, or a label is missing; if `metric` is a
         scorer, requires a parameter `eras`, does not return a real number, or raises a
-        `ValueError` (the message then names the era).
+        `ValueError` or `ArithmeticError` (the message then names the era).
 
     Examples
     --------
@@ -373,14 +375,13 @@ def era_scores(
 
 def _score(metric: Metric, own: Any, params: dict[str, Any], era: Any) -> float:
     """Return the metric of an era's rows; raise ValueError with the era if it fails."""
-    name = metric_name(metric)
-    y, weights = own[0], params.get("sample_weight")
+    name, weights = metric_name(metric), params.get("sample_weight")
     others = {key: x for key, x in params.items() if key != "sample_weight"}
-    if not is_defined(metric, others, y, weights, np.ndim(own[1]) == 1):
+    if not is_defined(metric, others, own[0], weights, np.ndim(own[1]) == 1):
         return np.nan
     try:
         score = metric(*own, **params)
-    except ValueError as error:
+    except (ValueError, ArithmeticError) as error:
         raise ValueError(
             f"metric {name} failed in era {era!s}, of {_num_samples(own[0])} rows: "
             f"{error}"

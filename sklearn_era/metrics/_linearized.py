@@ -63,7 +63,9 @@ def _share_explained(
         total, of_total = mean_of_rows(
             (own - np.average(own, weights=weights)) ** 2, weights
         )
-        found.append((1 - left / total, (left / total * of_total - of_left) / total))
+        with np.errstate(all="ignore"):  # of targets that do not vary
+            share = np.divide(left, total)
+            found.append((1 - share, (share * of_total - of_left) / total))
     values, rows = zip(*found, strict=True)
     return float(np.mean(values)), np.mean(rows, axis=0)
 

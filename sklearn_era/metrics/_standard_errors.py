@@ -86,7 +86,7 @@ def _resampled(
     for _ in range(n_resamples):
         try:
             found = rows.take(order[draw.randint(n, size=n)]).scores(metric, params)
-        except ValueError:  # such as of a class that was not drawn
+        except (ValueError, ArithmeticError):  # as of a class that was not drawn
             continue
         drawn.append(found[-1] - sum(found[:-1]))
     known = np.array(drawn)[np.isfinite(drawn)]
@@ -202,8 +202,9 @@ def era_standard_errors(
     errors : EraScores
         A mapping of labels to errors; ``errors.scores`` is their array, in the order of
         :func:`era_scores`. Errors are NaN for a single row; for the area, if a class
-        has a single row; if all rows score alike, as with an area or accuracy of 1; and
-        if the metric is undefined: leave such an era out of a forecast.
+        has a single row; for R² and the explained variance, if targets do not vary; if
+        all rows score alike, as with an area or accuracy of 1; and if the metric is
+        undefined: leave such an era out of a forecast.
 
     Raises
     ------

@@ -11,7 +11,7 @@ from sklearn.dummy import DummyClassifier
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import log_loss
-from sklearn.model_selection import GroupKFold, cross_val_predict
+from sklearn.model_selection import GroupKFold, KFold, cross_val_predict
 from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import make_pipeline
 
@@ -59,6 +59,38 @@ def test_effects_are_the_largest_posterior_and_mean_and_spread_theirs():
     assert found.mean == pytest.approx(found.effects.mean(axis=0))
     squares = np.cov(found.effects.T) + found.errors.mean(axis=0)
     np.testing.assert_allclose(found.covariance, squares, atol=1e-4)
+
+
+def test_errors_are_those_of_effects_and_mean_together():
+    """Henderson's equations, of the mean and of 7 eras."""
+    y, p, eras = make_rows(7, 60, 1)
+    found, errors = RandomEffects.fit_with_errors(y, p, np.ones(y.size), eras, 7)
+    precision = np.linalg.inv(found.covariance)
+    whole = np.zeros((16, 16))
+    whole[:2, :2] = 7 * precision
+    for era in range(7):
+        own = slice(2 * era + 2, 2 * era + 4)
+        whole[own, own] = np.linalg.inv(found.errors[era])
+        whole[:2, own] = whole[own, :2] = -precision
+    together = np.linalg.inv(whole)[2:, 2:].reshape(7, 2, 7, 2)
+    expected = np.array([together[era, :, era] for era in range(7)])
+    np.testing.assert_allclose(errors, expected, rtol=1e-3, atol=1e-6)
+    assert (np.linalg.eigvalsh(errors - found.errors) > 0).all()
+
+
+@pytest.mark.parametrize("n_eras", [1, 3])
+def test_eras_that_do_not_differ_have_the_errors_of_all_rows_together(n_eras):
+    y, p, _ = make_rows(1, 60)
+    (y, p), eras = np.tile([y, p], n_eras), np.repeat(np.arange(n_eras), 60)
+    x = np.column_stack([np.ones(y.size), logit(p) - logit(p).mean()])
+    errors = newton(y, x, logit(p).mean(), np.ones(y.size))[1]
+    found = era_calibration(y, p, eras=eras).scores
+    for name, error in zip(("shrunken_level", "shrunken_slope"), errors, strict=True):
+        assert found[f"{name}_error"] == pytest.approx([error] * n_eras, rel=1e-3)
+    # The slope of equal probabilities is not known, and the level is.
+    found = era_calibration(y, np.full(y.size, 0.4), eras=eras).scores
+    error = 1 / np.sqrt(y.size * y.mean() * (1 - y.mean()))
+    assert found["shrunken_level_error"] == pytest.approx([error] * n_eras, rel=1e-3)
 
 
 @pytest.mark.parametrize(("n_eras", "n_rows", "spread", "shift", "is_rounded"), [
@@ -244,6 +276,24 @@ def test_probabilities_are_recalibrated_out_of_era(n_classes):
     assert log_loss(y, by_era) < log_loss(y, without)
     with pytest.raises(ValueError, match="y has one class"):
         model.set_params(estimator=DummyClassifier()).fit(X, y > -1, eras=eras)
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_rows_that_are_tested_twice_count_once(n_classes):
+    X, y, eras = make_classes(n_classes, 9, 0)
+    y, eras = np.array(["a", "b", "c"])[y], eras - 1.0 * (eras == 8)
+    folds, weights = list(GroupKFold(3).split(X, groups=eras)), 1.0 * (eras != 2)
+    rows = list(KFold(3, shuffle=True, random_state=0).split(X))
+    for cv, again in ((folds, folds), (folds, folds[2:]), (rows, rows * 2)):
+        models = once, repeated = [
+            EraCalibratedClassifier(GaussianNB(), cv=x, era_order="unordered")
+            for x in (cv, [*cv, *again])
+        ]
+        for model in models:
+            model.fit(X, y, eras=eras, sample_weight=weights)
+        for name in ("effects_", "mean_effects_", "spread_effects_"):
+            expected = getattr(once, name)
+            np.testing.assert_allclose(getattr(repeated, name), expected, atol=1e-4)
 
 
 @pytest.mark.parametrize("is_frozen", [False, slow(True)])

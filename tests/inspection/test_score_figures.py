@@ -122,9 +122,9 @@ def test_a_forest_plot_has_rows_the_pooled_mean_and_the_next_era(ax):
     printed = [x.get_text().replace("\u2007", "") for x in right.get_yticklabels()]
     half = norm.ppf(0.975) * errors.scores[0]
     ends = scores.scores[0] + half * np.array([-1, 1])
-    assert printed[0] == "{:.2f} [{:.2f}, {:.2f}]  60".format(scores.scores[0], *ends)
+    assert printed[0] == "60  {:.2f} [{:.2f}, {:.2f}]".format(scores.scores[0], *ends)
     ends = forecast.interval(0.95)
-    assert printed[5] == "{:.2f} [{:.2f}, {:.2f}]".format(forecast.mean_, *ends)
+    assert printed[5] == "  {:.2f} [{:.2f}, {:.2f}]".format(forecast.mean_, *ends)
     assert ax.yaxis_inverted()
     assert ax.get_xlabel() == "MAE"
     assert len(ends_of(display.errorbar_, 0)) == 4
@@ -142,6 +142,28 @@ def test_a_forest_plot_has_rows_the_pooled_mean_and_the_next_era(ax):
     by_pair = EraScoreForecast().fit([1.0, 2.0, 4.0, 3.0], eras=pairs)
     with pytest.raises(ValueError, match="forecast is of two columns of labels"):
         EraScoreDisplay.from_forecast(by_pair)
+
+
+@pytest.mark.parametrize("errors", [None, [np.nan, 0.05, 0.04, np.nan]])
+def test_numbers_of_a_forest_plot_are_in_columns(ax, errors):
+    """Also in rows without a score or an interval, and below zero."""
+    scores, n_samples = [np.nan, -0.75, 0.74, 0.1], [100, 1000, 99, 12345]
+    given = {"standard_errors": errors, "n_samples": n_samples, "era_labels": NAMES}
+    EraScoreDisplay(scores=scores, **given).plot(ax, kind="forest")
+    canvas = pytest.importorskip("matplotlib.backends.backend_agg").FigureCanvasAgg
+    measure = canvas(ax.figure).get_renderer().get_text_width_height_descent
+    [right] = ax.child_axes
+    [header] = [x for x in ax.texts if "score" in x.get_text()]
+    widths, points = [], []
+    texts = [f"{n:,}" for n in n_samples]
+    for label, n in zip([*right.get_yticklabels(), header], [*texts, "n"], strict=True):
+        text, font = label.get_text(), label.get_fontproperties()
+        widths.append(measure(text[: text.index(n) + len(n)], font, False)[0])
+        if "." in text:
+            points.append(measure(text[: text.index(".")], font, False)[0])
+    assert_allclose(widths, widths[0], atol=1)
+    assert_allclose(points, points[0], atol=1)
+    assert len(points) == 3
 
 
 def test_intervals_of_a_forest_plot_are_within_the_bounds_of_its_forecast(ax):

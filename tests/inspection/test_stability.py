@@ -12,15 +12,18 @@ from sklearn.metrics import mean_squared_error
 from sklearn.model_selection import GroupKFold, KFold
 from sklearn.pipeline import make_pipeline
 from sklearn.svm import LinearSVC
+from sklearn.utils import Bunch
 
 from helpers.grids import slow
 from sklearn_era import inspection
+from sklearn_era._eras import encode_eras
 from sklearn_era._tables.columns import read_columns
 from sklearn_era.ensemble import HistGradientBoostingRegressor
 from sklearn_era.inspection import EraStabilityDisplay, era_stability
 from sklearn_era.inspection._turning import (
     MAX_SEED,
     Rows,
+    find_turning,
     make_design,
     qualitative,
     turning_of,
@@ -258,6 +261,29 @@ def test_importances_are_losses_with_values_of_training_rows():
             expected -= mean_squared_error(y[rows], X[rows].sum(axis=1))
             assert result.importances[era, 1] == pytest.approx(expected, abs=0.15)
     assert_allclose(result.mean_importance, result.importances.mean(axis=0))
+
+
+def test_rows_that_are_tested_twice_count_once():
+    X, y = make_data()
+    rng, rows = np.random.default_rng(0), np.arange(y.size)
+    weights, off = rng.uniform(1, 2, y.size), rng.normal(size=(3, 300, 1))
+    residuals = np.repeat(y[np.newaxis, :, np.newaxis], 3, axis=0)
+    again = rows[-300:]  # eras 4 and 5 and half of 3
+    twice = np.concatenate([residuals, residuals[:, again] - off], axis=1)
+    twice[:, again] += off
+    columns, eras, found = read_columns(X), encode_eras(ERAS), []
+    for own, left in ((rows, residuals), (np.append(rows, again), twice)):
+        measured = Bunch(rows=own, residuals=left, weights=weights)
+        seed = np.random.RandomState(0)
+        found.append(find_turning(columns, eras, measured, True, seed))
+    for name, expected in found[0].items():
+        assert_allclose(found[1][name], expected)
+    # 15 rows of an era are too few, however often they are tested.
+    kept = np.arange(y.size) % 8 == 0
+    folds = list(GroupKFold(3).split(X[kept], groups=ERAS[kept])) * 4
+    given = {"estimator": LinearRegression(), "cv": folds, "price": False}
+    result = era_stability(X[kept], y[kept], eras=ERAS[kept], **given)
+    assert np.isnan(result.effects).all()
 
 
 def test_prices_are_scores_without_the_feature():

@@ -56,7 +56,7 @@ def test_aggregations_equal_naive_loops(scores):
     std, sums = (sum((s - mean) ** 2 for s in scores) / n) ** 0.5, np.cumsum(scores)
     drawdown = max(max(sums[: j + 1]) - sums[j] for j in range(n))
     found = scores_of(scores)
-    assert_allclose(found.mean(), mean)
+    assert_allclose([found.mean(), np.mean(found), np.mean(found, axis=0)], mean)
     assert_allclose(found.aggregate("std"), std)
     assert_allclose(found.aggregate("max_drawdown"), drawdown)
     assert found.worst() == min(scores)

@@ -282,6 +282,34 @@ def test_rows_that_say_nothing_of_the_error_have_none(metric):
         assert np.isnan(errors.scores).all()
 
 
+@pytest.mark.parametrize("n_outputs", [1, 2])
+@pytest.mark.parametrize(
+    "metric", [metrics.r2_score, metrics.explained_variance_score], ids=name_of
+)
+def test_targets_that_do_not_vary_tell_no_error(metric, n_outputs):
+    y, p = (np.column_stack([x] * n_outputs) for x in draw(metric))
+    given = {"eras": np.repeat([0, 1, 2], 20), "metric": metric}
+    expected = era_standard_errors(y, p, **given).scores
+    assert np.isfinite(expected).all()
+    y[20:40, 0], expected[1] = 3.0, np.nan
+    for predicted in (p, np.vstack([p[:20], y[20:40], p[40:]])):
+        found = era_standard_errors(y, predicted, **given).scores
+        assert_array_equal(found, expected)
+    with pytest.warns(UserWarning, match="era"):
+        found = compare_predictions(y, p, p[::-1], **given)
+    assert np.isnan(found.differences).tolist() == [False, True, False]
+
+
+def test_samples_in_which_a_metric_divides_by_zero_are_left_out():
+    def share(y_true, y_pred):
+        return float(np.ptp(y_pred)) / float(np.ptp(y_true))
+
+    given = {"eras": np.zeros(3), "metric": share, "n_resamples": 50}
+    assert 0 < era_standard_errors([1, 2, 4], [1, 3, 4], **given)[0] < np.inf
+    with pytest.raises(ValueError, match=r"share failed in era 0.*division by zero"):
+        era_standard_errors([1, 1, 1], [1, 3, 4], **given)
+
+
 @pytest.mark.parametrize(("metric", "params"), [
     (metrics.mean_squared_error, {}), (metrics.mean_pinball_loss, {"alpha": 0.2}),
     (partial(metrics.mean_tweedie_deviance, power=1.5), {}),
