@@ -318,7 +318,8 @@ def make_eras(frame: pd.DataFrame, options: dict[str, str], table: TableFile) ->
         labels: Any = table.read_labels(column, of)
         if labels is column:  # which has lost the order
             labels = table.open([name]).column(0)
-        found.append(check_eras(labels, column))
+        with _ui.refused():
+            found.append(check_eras(labels, column, name=f"{of}: column '{name}'"))
     return EraColumns(found, tuple(options)) if len(found) > 1 else [*found, None][0]
 
 

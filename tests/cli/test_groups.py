@@ -243,6 +243,9 @@ def test_eras_of_a_model_are_read_from_text(known, texts, labels, stray, path):
     result = invoke("predict", "m.era", path, "--out", "p.csv")
     told = f"Error: DATA: column 'week' holds '{stray}', and the model knows "
     assert (result.exit_code, told in result.stderr) == (2, True)
+    write(asked.assign(week=np.inf), "d.parquet")
+    told = fail("predict", "m.era", "d.parquet", "--out", "p.csv")
+    assert told.startswith("DATA: column 'week' needs finite labels, and there are")
 
 
 def test_dates_of_a_model_are_read_from_text():
