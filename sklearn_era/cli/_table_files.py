@@ -156,8 +156,7 @@ class TableFile:
         values, mark = dict(zip(texts, column, strict=True)), self.decimal
         if is_number:
             other = [x for x, y in values.items() if as_number(x, mark) != spell(y)]
-            # Weeks 01 to 12 are numbers, and codes of classes and groups are not. In
-            # rows to predict, the labels of the fit decide.
+            # Weeks 01 to 12 are numbers, codes of classes not; in DATA the fit decides.
             are_codes = argument in ("--groups", "--target", "--scoring")
             is_same = column.dtype.kind in ("b" if are_codes else "biu")
             if not other or (is_same and len({*values.values()}) == len(values)):
@@ -362,7 +361,8 @@ def eras_as_fitted(
             continue
         labels, mark = np.asarray(eras[i]), table.decimal
         was, now = kind_of(known[0]), kind_of(labels[0])
-        if was == "text" != now:  # a text file has the spelling
+        if was == "text" and types.infer_dtype(frame[name]) != "string":
+            # A text file has the spelling.
             texts = table.read([name], [name])[name] if mark else label_texts(labels)
             eras[i] = _categories.texts_as_fitted([*texts], known, mark)
         elif now == "text" and (known.dtype.kind == "M" or was in ("bool", "number")):

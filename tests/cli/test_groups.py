@@ -221,6 +221,10 @@ def test_whole_floats_are_integers_of_a_fit_to_text(fitted, label, names, path):
     write(asked.assign(shop=7.0), path)
     assert invoke("predict", "m.era", path, "--out", "p.csv").stderr == ""
     np.testing.assert_allclose(read("p.csv").prediction, expected, rtol=1e-9)
+    if (path, label) == ("d.csv", "7"):  # as a decimal is written
+        write(asked.assign(shop="7.00"), path)
+        run("predict", "m.era", path, "--out", "p.csv")
+        np.testing.assert_allclose(read("p.csv").prediction, expected, rtol=1e-9)
 
 
 @pytest.mark.parametrize("path", ["d.csv", "d.parquet"])
