@@ -1,8 +1,8 @@
-"""Spell categories as text, and match a table's categories to those of a model."""
+"""Spell categories and labels as text, and match a table's to those of a model."""
 
 import re
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from decimal import Decimal
 from typing import Any
@@ -11,12 +11,14 @@ import numpy as np
 import pandas as pd
 
 from sklearn_era._era_calendar import dates_in
-from sklearn_era._era_labels import label_texts
+from sklearn_era._era_labels import as_objects, decoded, kind_of, label_texts
 from sklearn_era.cli import _ui
 from sklearn_era.model_files._estimators import first_booster, inner_models
 
 _WHOLE_FLOAT = re.compile(r"\A(-?(?:0|[1-9][0-9]*))\.0\Z")
 _WHOLE_DECIMAL = re.compile(r"\A(-?(?:0|[1-9][0-9]*))\.0+\Z")
+# Not 2024.10, which is not how the number 2024.1 is written.
+_NUMBER = re.compile(r"-?[0-9]{1,300}(\.[0-9]*[1-9])?")
 _TIME = re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d.*")
 
 
@@ -25,6 +27,11 @@ def spell(value: Any) -> str:
     text = f"{value:f}" if isinstance(value, Decimal) else str(value)
     text = _WHOLE_FLOAT.sub(r"\1", text)
     return "0" if text == "-0" else text
+
+
+def as_number(text: str, mark: str) -> str:
+    """Return a text as `spell` writes it, if it is a number with the decimal `mark`."""
+    return spell(text.strip(" +").replace(mark or ".", "."))
 
 
 def _plain(text: str) -> str:
@@ -54,6 +61,61 @@ def find_known(texts: Iterable[str], known: dict[str, Any]) -> dict[str, Any]:
         others |= {x: others[y] for x, y in flags if y in others}
     found = {x: x if x in known else others.get(_plain(x)) for x in texts}
     return {x: known[y] for x, y in found.items() if y in known}
+
+
+class _NewLabel(int):
+    """A number that stands for a text beside labels that are numbers."""
+
+    text: str
+
+    def __repr__(self) -> str:
+        return self.text
+
+
+def texts_as_fitted(texts: Sequence[str], known: Any, mark: str) -> Any:
+    """Return labels that are text, as the `known` ones: known labels as in the fit, and
+    other whole numbers as integers. `mark` is the decimal mark.
+    """
+    spelled = {decoded(x): decoded(x) for x in known}
+    plain = {x: x if x in spelled else as_number(x, mark) for x in {*texts}}
+    found = find_known(plain.values(), spelled)
+    return np.array([found.get(plain[x], plain[x]) for x in texts], dtype=object)
+
+
+def values_as_fitted(
+    texts: Sequence[str], known: Any, mark: str, may_be_new: bool
+) -> Any:
+    """Return texts as dates, booleans or numbers, as the `known` labels are. Raise
+    ValueError for the first text that is none; but if known labels are numbers and
+    `may_be_new` is true, a new number stands for each such text.
+    """
+    if known.dtype.kind == "M":
+        return dates_in(np.array(texts, dtype=str))
+    if kind_of(known[0]) == "bool":
+        values = find_known(texts, {spell(x): x for x in known.tolist()})
+        may_be_new = False
+    else:
+        values = _numbers_in(texts, mark)
+    others = [x for x in dict.fromkeys(texts) if x not in values]
+    if others and not may_be_new:
+        raise ValueError(others[0])
+    last = int(max([*as_objects(known), *values.values()]))
+    for i, text in enumerate(others, last + 1):
+        values[text] = _NewLabel(i)
+        values[text].text = text
+    return np.array([values[x] for x in texts], dtype=object)
+
+
+def _numbers_in(texts: Iterable[str], mark: str) -> dict[str, Any]:
+    """Return a dict from the texts that are numbers to these. Of two texts with the
+    same number, such as 7 and 007, only the one that `spell` writes is a number.
+    """
+    plain = {x: _plain(as_number(x, mark)) for x in {*texts}}
+    matches = {x: _NUMBER.fullmatch(y) for x, y in plain.items()}
+    numbers = {x: float(y[0]) if y[1] else int(y[0]) for x, y in matches.items() if y}
+    n_texts = Counter(numbers.values())
+    is_own = {x: n_texts[y] == 1 or spell(y) == plain[x] for x, y in numbers.items()}
+    return {x: y for x, y in numbers.items() if is_own[x]}
 
 
 def match_categories(X: pd.DataFrame, estimator: Any) -> None:

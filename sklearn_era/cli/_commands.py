@@ -278,7 +278,8 @@ def predict(
     if used:
         eras = _table_files.eras_as_fitted(frame, used, table, estimator)
     if len(used) > 1:
-        warn_of_new_groups(estimator, eras, metadata.group)
+        with _ui.refused("Cannot predict: "):
+            warn_of_new_groups(estimator, eras, metadata.group)
     estimator = with_eras(estimator, eras)
     lines: Any = ()
     if scoring is not None:

@@ -56,7 +56,7 @@ def read_training(
     remedy = "declare it with --categorical, or leave it out with --exclude"
     X = _table_files.make_features(frame[names], declared, remedy, table.decimal)
     y, is_classes = _table_files.make_target(frame[target], task, table)
-    used = [x for x in (era, groups) if x is not None]
+    used = {name: of for name, of in labels.items() if of != "--target"}
     return X, y, is_classes, _table_files.make_eras(frame, used, table)
 
 

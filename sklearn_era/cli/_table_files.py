@@ -14,16 +14,15 @@ import pyarrow as pa
 from pandas.api import types
 from pyarrow import csv, dataset
 
-from sklearn_era._era_calendar import dates_in
-from sklearn_era._era_labels import label_texts
+from sklearn_era._era_labels import kind_of, label_texts
 from sklearn_era._era_routing import known_labels, takes
 from sklearn_era._eras import check_eras, encode_eras
 from sklearn_era._files import whole_file
 from sklearn_era._label_columns import EraColumns
 from sklearn_era._tables.parquet import categorical_names, index_names
 from sklearn_era._tables.target import are_classes
-from sklearn_era.cli import _ui
-from sklearn_era.cli._categories import find_known, spell
+from sklearn_era.cli import _categories, _ui
+from sklearn_era.cli._categories import as_number, find_known, spell
 from sklearn_era.cli._ui import InputError, check_known, check_suffix, writable
 from sklearn_era.model_files._estimators import inner_models
 
@@ -154,12 +153,12 @@ class TableFile:
         texts = self.read([name], [name])[name] if is_number else column
         if types.infer_dtype(texts) != "string":
             return column
-        values, mark = dict(zip(texts, column, strict=True)), self.decimal or "."
+        values, mark = dict(zip(texts, column, strict=True)), self.decimal
         if is_number:
-            plain = {x: spell(x.strip(" +").replace(mark, ".")) for x in values}
-            other = [x for x, value in values.items() if plain[x] != spell(value)]
-            # Weeks 01 to 12 are numbers, and codes of classes are not.
-            is_same = column.dtype.kind in ("biu" if argument == "--era" else "b")
+            other = [x for x, y in values.items() if as_number(x, mark) != spell(y)]
+            # Weeks 01 to 12 are numbers, codes of classes not; in DATA the fit decides.
+            are_codes = argument in ("--groups", "--target", "--scoring")
+            is_same = column.dtype.kind in ("b" if are_codes else "biu")
             if not other or (is_same and len({*values.values()}) == len(values)):
                 return column
             told = f"is read as text: '{other[0]}' is not {values[other[0]]}, a number."
@@ -287,9 +286,8 @@ def read_truth(table: TableFile, metadata: Any, classes: list[Any]) -> tuple[Any
     """
     if (target := metadata.target) is None:
         raise InputError("--scoring: MODEL does not tell the name of its target.")
-    options = {table.find(target, "--scoring"): "--scoring"}
-    if metadata.era in table.columns:
-        options[metadata.era] = "--era"
+    used = {x: "DATA" for x in [metadata.era] if x in table.columns}
+    options = {table.find(target, "--scoring"): "--scoring", **used}
     frame = table.read([*options], ())
     refuse_missing(frame, options)
     if classes:
@@ -304,23 +302,24 @@ def read_truth(table: TableFile, metadata: Any, classes: list[Any]) -> tuple[Any
     else:
         remedy = "the model was fitted to numbers"
         y = make_features(frame[[target]], (), remedy, table.decimal)[target].to_numpy()
-    eras = make_eras(frame, [*options][1:], table)
+    eras = make_eras(frame, used, table)
     return y, None if eras is None else encode_eras(eras)
 
 
-def make_eras(frame: pd.DataFrame, names: Sequence[str], table: TableFile) -> Any:
-    """Return the label of each row's era, from the columns `names`: None without names,
-    an array for one, and `EraColumns` for more names. Labels of a categorical column
-    sort in the order of its categories.
+def make_eras(frame: pd.DataFrame, options: dict[str, str], table: TableFile) -> Any:
+    """Return the label of each row's era, from the columns that are keys of `options`:
+    None without a key, an array for one, and `EraColumns` for more keys. Labels of a
+    categorical column sort in the order of its categories.
     """
     found: list[Any] = []
-    for name in names:
+    for name, of in options.items():
         column = frame[name]
-        labels: Any = table.read_labels(column, "--groups" if found else "--era")
+        labels: Any = table.read_labels(column, of)
         if labels is column:  # which has lost the order
             labels = table.open([name]).column(0)
-        found.append(check_eras(labels, column))
-    return EraColumns(found, tuple(names)) if len(found) > 1 else [*found, None][0]
+        with _ui.refused():
+            found.append(check_eras(labels, column, name=f"{of}: column '{name}'"))
+    return EraColumns(found, tuple(options)) if len(found) > 1 else [*found, None][0]
 
 
 def era_columns_of(estimator: Any, metadata: Any) -> list[Any]:
@@ -348,30 +347,31 @@ def _differs_by_era(estimator: Any) -> bool:
 def eras_as_fitted(
     frame: pd.DataFrame, columns: Sequence[str], table: TableFile, estimator: Any
 ) -> Any:
-    """Return the rows' eras, as `EraColumns` if there are several columns. Labels get
-    the type of the fit: text, as a text file spells them, or dates.
+    """Return the rows' eras, as `EraColumns` if there are several columns. Labels are
+    as in the fit: text or not, and known ones in its spelling.
     """
-    found = make_eras(frame, columns, table)
+    found = make_eras(frame, dict.fromkeys(columns, "DATA"), table)
     eras = found.columns if len(columns) > 1 else [found]
-    of_fit: Any = known_labels(estimator)[: len(columns)]
-    if len(columns) > 1 and of_fit[1] is None:  # combinations
-        of_fit = [np.array(x) for x in zip(*of_fit[0], strict=True)]
-    for i, (name, known, labels) in enumerate(zip(columns, of_fit, eras, strict=True)):
+    times, groups = known_labels(estimator)
+    of_fit = [times, groups][: len(columns)]
+    if len(columns) > 1 and groups is None:  # combinations
+        of_fit = [np.array(x) for x in zip(*times, strict=True)]
+    for i, (name, known) in enumerate(zip(columns, of_fit, strict=True)):
         if known is None:
             continue
-        first = [np.asarray(x)[0] for x in (known, labels)]
-        was_text, is_text = (isinstance(x, str | bytes) for x in first)
-        if was_text and not is_text:
-            texts: Any = label_texts(np.asarray(labels))
-            if table.decimal:  # a text file has the spelling
-                texts = table.read([name], [name])[name]
-            eras[i] = np.array(texts, dtype=object)
-        elif known.dtype.kind == "M" and is_text:
+        labels, mark = np.asarray(eras[i]), table.decimal
+        was, now = kind_of(known[0]), kind_of(labels[0])
+        if was == "text" and types.infer_dtype(frame[name]) != "string":
+            # A text file has the spelling.
+            texts = table.read([name], [name])[name] if mark else label_texts(labels)
+            eras[i] = _categories.texts_as_fitted([*texts], known, mark)
+        elif now == "text" and (known.dtype.kind == "M" or was in ("bool", "number")):
+            given = labels.tolist(), known, mark, known is groups
             try:
-                eras[i] = dates_in(np.asarray(labels).astype(str))
+                eras[i] = _categories.values_as_fitted(*given)
             except ValueError as error:
-                told = f"column '{name}' holds '{error}', and the model knows "
-                told += f"dates such as {label_texts(known)[-1]}: write them likewise."
+                told = f"column '{name}' holds '{error}', and the model knows {was}s "
+                told += f"such as {label_texts(known)[-1]}: write them likewise."
                 raise InputError(f"DATA: {told}") from error
     return found if len(columns) > 1 else eras[0]
 

@@ -14,7 +14,13 @@ from sklearn.utils._param_validation import Interval, StrOptions, validate_param
 
 from .._era_calendar import readings_of
 from .._era_labels import categories_of, keys_of, kind_of
-from .._eras import EncodedEras, are_ordered, consecutive_blocks, read_eras
+from .._eras import (
+    EncodedEras,
+    are_ordered,
+    check_eras,
+    consecutive_blocks,
+    encode_eras,
+)
 from .._scikit_learn import refuse_bools
 from .._warnings import renamed
 from ._decorrelated import decorrelated_partition
@@ -53,7 +59,8 @@ def time_blocks(
     ----------
     times : array-like of shape (n_samples,)
         Time of each row, in any order: int, float, datetime64, pandas dates, text of
-        numbers or dates, or, with ``by="rows"``, other labels that have an order.
+        numbers or dates, categories of these, or, with ``by="rows"``, other labels that
+        have an order, such as ordered categories, which keep theirs.
     n_blocks : int
         Number of blocks.
     by : {'rows', 'time'}, default='rows'
@@ -81,7 +88,9 @@ def time_blocks(
     array([0, 0, 1])
     """
     refuse_bools({"n_blocks": n_blocks})
-    encoded = read_eras(times, times, name="times", X_name="the data")
+    checked = check_eras(times, times, name="times", X_name="the data")
+    # Ranks of ordered categories, which an array loses, are no lengths of time.
+    encoded = encode_eras(np.asarray(checked) if by == "time" else checked)
     if encoded.codes.size == 0:
         raise ValueError("times is empty; pass the time of each row.")
     if "bool" in map(kind_of, encoded.labels):
@@ -123,10 +132,10 @@ def _blocks_of_time(encoded: EncodedEras, n_blocks: int) -> NDArray[np.intp]:
     labels: Any = encoded.labels
     if n_blocks == 1:
         return np.zeros(encoded.codes.size, dtype=np.intp)
-    is_text = kind_of(labels[0]) == "text" and categories_of(labels) is None
+    is_text = kind_of(labels[0]) == "text"
     # Of text that is left, readings have a "-" in front for none, and mix the order up.
     if is_text or not (found := readings_of(labels, labels[:0])):
-        other = "" if kind_of(labels[0]) == "text" else ", or pass by='rows'"
+        other = "" if is_text else ", or pass by='rows'"
         raise ValueError(
             f"times: by='time' needs numbers or dates, which can be subtracted; got "
             f"{labels[0]!r} of type {type(labels[0]).__name__}. Convert them{other}."

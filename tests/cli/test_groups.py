@@ -126,8 +126,9 @@ def test_columns_of_combined_eras_are_read(model, names):
     rows = rows.assign(half=np.arange(len(rows)) % 2)
     model = clone(model).fit(rows[["a", *names]], rows.y, eras=names)
     save_model(model, "m.era")
-    for path in ("d.csv", "d.parquet"):
-        write(rows[["y", *names[::-1], "a"]], path)
+    for path, kind in (("d.csv", int), ("d.parquet", int), ("d.parquet", str)):
+        given = rows[["y", *names[::-1], "a"]]
+        write(given.astype(dict.fromkeys(names[2:], kind)), path)
         result = invoke("predict", "m.era", path, "--out", "p.csv")
         assert (result.exit_code, result.stderr) == (0, "")
         expected = model.predict(rows[["a", *names]], eras=names)
@@ -173,6 +174,82 @@ def test_new_groups_are_told_to_models_of_known_ones(kind, columns):
         found = re.findall(TOLD, result.stderr)
         assert len(found) == result.stderr.count("\n") == (kind != "booster")
         np.testing.assert_allclose(read("p.csv").prediction, expected, rtol=1e-9)
+
+
+def fit_levels(rows, names):
+    """Fit a model with levels to eras, or to times and known groups, and save it."""
+    order = ("ordered", "unordered") if len(names) > 1 else "ordered"
+    model = Regressor(max_iter=5, era_effects="intercept", era_order=order)
+    model.fit(rows[["a"]], rows.y, eras=rows[names])
+    save_model(model, "m.era", target="y", era=names[0], group="known")
+    return model
+
+
+@pytest.mark.parametrize("path", ["d.csv", "d.parquet"])
+@pytest.mark.parametrize(("known", "spelled"), [
+    (int, "{}"), (float, "{}.00"), (int, "0{}"), (lambda shop: shop + 0.5, "{}.5"),
+])  # fmt: skip
+def test_new_groups_that_are_text_leave_the_others_numbers(known, spelled, path):
+    rows, asked = (x.assign(shop=x.shop.astype(int)) for x in shops_by_week())
+    eras = asked.assign(shop=asked.shop.map(known))[["week", "shop"]]
+    model = fit_levels(rows.assign(shop=rows.shop.map(known)), [*eras])
+    expected = model.predict(asked[["a"]], eras=eras)
+    new = "N" + asked.shop.astype(str)
+    texts = asked.shop.map(spelled.format).where(asked.shop < 9000, new)
+    write(asked.assign(shop=texts), path)
+    told = invoke("predict", "m.era", path, "--out", "p.csv").stderr
+    assert len(re.findall(TOLD.replace(" 9", " N9").replace("(9", "(N9"), told)) == 1
+    assert told.count("\n") == 1
+    np.testing.assert_allclose(read("p.csv").prediction, expected, rtol=1e-9)
+    write(asked.assign(shop=new), path)
+    told = invoke("predict", "m.era", path, "--out", "p.csv").stderr
+    assert told.startswith("Warning: 48 of 48 rows are of 12 group(s) that the fit has")
+
+
+@pytest.mark.parametrize("path", ["d.csv", "d.parquet"])
+@pytest.mark.parametrize("names", [["shop"], ["week", "shop"]])
+@pytest.mark.parametrize(("fitted", "label"), [
+    (["7", "8"], "7"), (["7", "N1"], "7"), (["007", "7"], "7"), (["7", "7.0"], "7.0"),
+])  # fmt: skip
+def test_whole_floats_are_integers_of_a_fit_to_text(fitted, label, names, path):
+    """Unless the fit has this spelling, too."""
+    rows, asked = shops_by_week()
+    rows["shop"] = np.array(fitted)[np.arange(len(rows)) % 2]
+    rows["y"] += 5 * (rows.shop == label)
+    model = fit_levels(rows, names)
+    expected = model.predict(asked[["a"]], eras=asked.assign(shop=label)[names])
+    write(asked.assign(shop=7.0), path)
+    assert invoke("predict", "m.era", path, "--out", "p.csv").stderr == ""
+    np.testing.assert_allclose(read("p.csv").prediction, expected, rtol=1e-9)
+    if (path, label) == ("d.csv", "7"):  # as a decimal is written
+        write(asked.assign(shop="7.00"), path)
+        run("predict", "m.era", path, "--out", "p.csv")
+        np.testing.assert_allclose(read("p.csv").prediction, expected, rtol=1e-9)
+
+
+@pytest.mark.parametrize("path", ["d.csv", "d.parquet"])
+@pytest.mark.parametrize(("known", "texts", "labels", "stray"), [
+    ([1, 2, 3], ["2", "03", "4.0"], [2, 3, 4], "N1"),
+    ([1, 2, 3], ["2", "3", "4"], [2, 3, 4], "03"),
+    ([2024.1, 2024.2], ["2024.1", "2024.3"], [2024.1, 2024.3], "2024.10"),
+    ([False, True], ["TRUE", "false"], [True, False], "N1"),
+])  # fmt: skip
+def test_eras_of_a_model_are_read_from_text(known, texts, labels, stray, path):
+    rows, asked = shops_by_week()
+    model = fit_levels(rows.assign(week=np.resize(known, len(rows))), ["week"])
+    week = np.resize(labels, len(asked))
+    expected = model.predict(asked[["a"]], eras=pd.DataFrame({"week": week}))
+    week = np.resize(texts, len(asked)).astype(object)
+    run("predict", "m.era", write(asked.assign(week=week), path), "--out", "p.csv")
+    np.testing.assert_allclose(read("p.csv").prediction, expected, rtol=1e-9)
+    week[5] = stray
+    write(asked.assign(week=week), path)
+    result = invoke("predict", "m.era", path, "--out", "p.csv")
+    told = f"Error: DATA: column 'week' holds '{stray}', and the model knows "
+    assert (result.exit_code, told in result.stderr) == (2, True)
+    write(asked.assign(week=np.inf), "d.parquet")
+    told = fail("predict", "m.era", "d.parquet", "--out", "p.csv")
+    assert told.startswith("DATA: column 'week' needs finite labels, and there are")
 
 
 def test_dates_of_a_model_are_read_from_text():

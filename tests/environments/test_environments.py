@@ -3,6 +3,7 @@
 import numpy as np
 import pandas as pd
 import polars as pl
+import pyarrow as pa
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
@@ -88,7 +89,28 @@ def test_blocks_follow_the_numbers_in_text(texts, times, by):
         assert_array_equal(time_blocks(each, 2, by=by), time_blocks(times, 2, by=by))
 
 
+@pytest.mark.parametrize("labels", [
+    [1, 2, 3, 100], ["1", "2", "3", "100"], [0.5, 0.25, 0.75, 9.5],
+    np.array(["2024-01-03", "2024-01-01", "2024-04-10"], "M8[D]"),
+    ["2024-01-01", "2024-01-02", "2024-04-10"],
+], ids=range(5))  # fmt: skip
+@pytest.mark.parametrize("categories", [
+    lambda x: pd.Categorical(x, pd.unique(x), ordered=True), pd.Categorical,
+    lambda x: pl.Series(x.astype(str), dtype=pl.Enum(x.astype(str))),
+    lambda x: pa.DictionaryArray.from_arrays(
+        np.arange(len(x)), pa.array(x), ordered=True
+    ),
+], ids=["ordered", "unordered", "Enum", "arrow"])  # fmt: skip
+def test_blocks_by_time_of_categories_are_those_of_their_values(labels, categories):
+    labels = np.array(labels)
+    found = time_blocks(categories(labels), 2, by="time")
+    assert_array_equal(found, time_blocks(labels, 2, by="time"))
+    assert found.sum() == 1
+
+
 @pytest.mark.parametrize(("times", "parameters", "message"), [
+    (pd.Categorical(["lo", "mid", "hi"], ["lo", "mid", "hi"], ordered=True),
+     {"n_blocks": 2, "by": "time"}, "by='time' needs numbers or dates.* got 'hi'"),
     ([1, 1, 2], {"n_blocks": 3}, "2 distinct value.* 3 blocks cannot be made"),
     ([], {"n_blocks": 1}, "times is empty"),
     ([1, None], {"n_blocks": 1}, "times has 1 missing label"),

@@ -35,8 +35,11 @@ class BinnedDataset:
     ``fit(dataset)`` takes a data set in place of `X`, `y`, `sample_weight` and `eras`,
     any number of times and with any parameters except `max_bins`. Without early
     stopping, the trees are those of ``fit(X, y, sample_weight, eras=eras)`` with rows
-    stably sorted by era, bit for bit. With more than 200,000 rows, bins are made from a
-    sample of the rows, and the data set and the estimator need the same `random_state`.
+    stably sorted by era, bit for bit. But bins are weighted by `sample_weight` alone,
+    and those of a fit to rows also by `class_weight` and ``era_weighting="equal"`` or
+    :class:`~sklearn_era.effects.Recency`. With more than 200,000 rows, bins are made
+    from a sample of the rows, and the data set and the estimator need the same
+    `random_state`.
 
     Make a data set with :meth:`from_arrays` or :meth:`from_parquet`. A data set has no
     categorical features and no raw values: ``predict``, `X_val` and callbacks that read
