@@ -189,13 +189,14 @@ class _AutoEra(TakesInEras, PredictsByEra, BaseEstimator):
             )
         # With a gap or purge, targets of neighbouring eras overlap, and rows leak.
         if search.leaves_groups_out():  # later times alone tell more, if not of groups
+        leaks = any(getattr(self.cv, x, 0) for x in ("gap", "purge"))
             cv = in_order(cv, "ordered")
             later = self._split(cv, every.of_times(), kept, are_ordered)
             names = promising(of_eras, loss)
             alike = {name: with_order(made[name], "ordered") for name in names}
             alone = rows.of_times()
             again = start(alike, rows=alone, folds=later[-1:], by_eras=True)
-        elif by_eras and not any(getattr(self.cv, x, 0) for x in ("gap", "purge")):
+        elif by_eras and not leaks and y.size > 2:  # enough for three folds
             alike = {
                 name: members[name]
                 for name in promising(of_eras, loss)

@@ -670,6 +670,14 @@ def test_levels_of_new_eras_are_taken_in():
     assert mean_squared_error(y[last], model.predict(X[last])) < error
 
 
+@pytest.mark.parametrize("AutoEra", [AutoEraRegressor, AutoEraClassifier])
+@pytest.mark.parametrize("n_rows", [2, 3])
+def test_two_rows_are_too_few_for_folds_of_rows(AutoEra, n_rows):
+    y = np.arange(n_rows) % 2
+    model = AutoEra(era_order="unordered").fit(X[:n_rows], y, eras=range(n_rows))
+    assert model.weights_ == {"plain": 1.0}
+
+
 def test_default_members_are_chosen_by_name_and_folds_of_rows_are_enough():
     """With folds of rows alone, weights are those of any super learner."""
     folds = KFold(3, shuffle=True, random_state=1)
