@@ -130,6 +130,7 @@ class _AutoEra(TakesInEras, PredictsByEra, BaseEstimator):
                 zip(labels.tolist(), found.tolist(), strict=True)
             )
             plain = clone(plain).set_params(class_weight=None)
+        self._plain = clone(plain)
         sample_weight = self._weights_of(X, y, sample_weight)
         rows = Rows(X, y, eras, sample_weight, encoded)
         with config_context(enable_metadata_routing=False):

@@ -46,6 +46,11 @@ class TakesInEras:
     ) -> Self:
         """Update the average by rows of eras whose targets became known since the fit.
 
+    def _fitted_plain(self) -> Any:
+        """Return the plain model of the fit: `estimator` may be another one by now."""
+        kept = vars(self).get("_plain")  # models of before have none
+        return self._plain_model() if kept is None else kept
+
         Members with intercepts estimate the levels of eras anew, and keep their trees.
         The weights of members move towards the weights that are best in the eras left
         out before and the new eras together: the clearer the gain, the further. A
@@ -88,7 +93,7 @@ class TakesInEras:
         X, y = indexable(X, self._as_target(y))
         sample_weight = self._weights_of(X, y, sample_weight)
         log = self.__dict__.get("update_log_", [])
-        loss = loss_of(self._plain_model())
+        loss = loss_of(self._fitted_plain())
         routing = config_context(enable_metadata_routing=False)
         with routing, names_checked_once(self, X):
             entry = _update_average(self, X, y, eras, sample_weight, loss)
@@ -163,7 +168,7 @@ def _update_average(
         # Models of before have no encoder.
         is_encoded = vars(model).get("encoder_") is not None
         is_ordered = model.era_order_ == "ordered"
-        given = model._plain_model(), model.members, every, is_ordered, is_encoded
+        given = model._fitted_plain(), model.members, every, is_ordered, is_encoded
         with warned_once(), folds_warned_once(model.n_jobs, "the rows of all eras"):
             model._fit_members(members, columns_of(*given)[1], every)
     else:

@@ -670,6 +670,23 @@ def test_levels_of_new_eras_are_taken_in():
     assert mean_squared_error(y[last], model.predict(X[last])) < error
 
 
+@pytest.mark.filterwarnings("ignore:The loss in .* new eras")
+def test_an_update_has_the_plain_model_of_the_fit(tmp_path):
+    old, y, plain = ERAS < 12, np.exp(Y / 10), Regressor("poisson", **SMALL)
+    model = fit(AutoEraRegressor(plain, members=["leaves_4"]), old, y)
+    save_model(model, tmp_path / "a.era")
+    others = [pickle.loads(pickle.dumps(model)), load_model(tmp_path / "a.era")[0]]
+    expected = shap_values(model, X[:5]).values
+    loss = update(others[0], ~old, y).update_log_[0]["loss"]
+    plain.set_params(loss="absolute_error")
+    for one in (model, others[1].set_params(estimator=None)):
+        assert (shap_values(one, X[:5]).values == expected).all()
+        assert update(one, ~old, y).update_log_[0]["loss"] == loss
+    before = load_model(tmp_path / "a.era")[0]
+    del before._plain  # as in models of before
+    assert update(before, ~old, y).update_log_[0]["loss"] == loss
+
+
 @pytest.mark.parametrize("AutoEra", [AutoEraRegressor, AutoEraClassifier])
 @pytest.mark.parametrize("n_rows", [2, 3])
 def test_two_rows_are_too_few_for_folds_of_rows(AutoEra, n_rows):
