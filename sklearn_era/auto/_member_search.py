@@ -9,6 +9,8 @@ import numpy as np
 from joblib import effective_n_jobs
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, clone, is_classifier
+from sklearn.ensemble import BaggingClassifier, BaggingRegressor
+from sklearn.ensemble._base import _BaseHeterogeneousEnsemble
 from sklearn.utils import _safe_indexing
 from sklearn.utils._openmp_helpers import _openmp_effective_n_threads
 from sklearn.utils.parallel import Parallel, delayed
@@ -38,6 +40,7 @@ _SHARES = (0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.85, 1.0)
 # Models that have stages, and a parameter `max_iter` to end after a stage.
 _STAGED = (*BOOSTERS, Peer)
 # In folds, boosters stop after this share of all without gain.
+_ENSEMBLES = BaggingRegressor, BaggingClassifier, _BaseHeterogeneousEnsemble
 _PATIENCE = 0.2
 # Members in a first fold of eras, a second one and all others, beside the plain and the
 # linear one.
@@ -200,6 +203,12 @@ class Search:
                     f"train on. It fails by {error}"
                 )
             warn_user(f"members: {name} cannot be fitted, and is left out: {error}")
+            if "eras" in error and isinstance(self.members[name], _ENSEMBLES):
+                error += (
+                    ". AutoEra does without metadata routing, by which alone the "
+                    f"{type(self.members[name]).__name__} hands eras on: pass the "
+                    "models inside it as members."
+                )
             self.found.pop(name, None)
             return
         self.names.append(name)

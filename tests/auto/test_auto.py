@@ -16,7 +16,11 @@ from sklearn import metrics
 from sklearn._loss.loss import HalfSquaredError
 from sklearn.base import clone
 from sklearn.compose import make_column_transformer
-from sklearn.ensemble import HistGradientBoostingRegressor
+from sklearn.ensemble import (
+    BaggingRegressor,
+    HistGradientBoostingRegressor,
+    VotingRegressor,
+)
 from sklearn.exceptions import DataConversionWarning
 from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.metrics import mean_squared_error, r2_score
@@ -527,6 +531,8 @@ class Overflows(Ridge):
 
 @pytest.mark.parametrize(("member", "why"), [
     (Failing(), "not today"), (Overflows(), r"not finite numbers \(in fold"),
+    (BaggingRegressor(Regressor(split_criterion="era")), "Bagging.* hands eras on"),
+    (VotingRegressor([("era", Regressor(split_criterion="era"))]), "pass the models"),
 ])  # fmt: skip
 def test_a_member_that_fails_is_left_out(member, why):
     with pytest.warns(UserWarning, match=f"bad cannot be fitted.*{why}"):
