@@ -21,7 +21,7 @@ from sklearn.base import (
 from sklearn.compose import TransformedTargetRegressor
 from sklearn.frozen import FrozenEstimator
 from sklearn.pipeline import Pipeline
-from sklearn.utils.metadata_routing import get_routing_for_object
+from sklearn.utils.metadata_routing import MetadataRouter, get_routing_for_object
 
 from ._era_arguments import warn_of_row_order
 from ._era_axes import read_again
@@ -120,7 +120,16 @@ def takes_eras(model: BaseEstimator, method: str) -> bool:
     """
     last = _last(model, of_all=True)
     respond = getattr(last, method, getattr(last, "predict_proba", id))
-    return prepares_by_era(model) or takes(respond, "eras")
+    if prepares_by_era(model) or "eras" in inspect.signature(respond).parameters:
+        return True
+    if not takes(respond, "eras"):
+        return False
+    # By ``**kwargs``, StackingRegressor takes what its final model does, and
+    # LightGBM's models take parameters.
+    routing: Any = get_routing_for_object(last)
+    if isinstance(routing, MetadataRouter):
+        return bool(routing.consumes(method, ["eras"]))
+    return takes(last.fit, "eras")
 
 
 def eras_for_prediction(model: BaseEstimator, eras: Eras | None) -> Any:

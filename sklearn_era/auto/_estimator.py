@@ -19,7 +19,7 @@ from sklearn.utils.validation import validate_data
 from .._era_arguments import eras_by_name
 from .._era_axes import keep_pair, known_order, read_again, with_order
 from .._era_labels import find
-from .._era_routing import PredictsByEra, ask, prepares_by_era, question_of, score
+from .._era_routing import PredictsByEra, question_of, score
 from .._eras import EncodedEras, read_eras
 from .._fit_attributes import restores_on_failure
 from .._label_columns import EraColumns
@@ -40,7 +40,7 @@ from ._candidates import FIRST, PLAIN, make_members, uses_eras
 from ._categories import Columns, beside, columns_of, encode
 from ._docstring import DOC
 from ._fallback import keep
-from ._member_search import PlainModelError, Rows, Search, at_stage, fit_members
+from ._member_search import PlainModelError, Rows, Search, answer, at_stage, fit_members
 from ._row_losses import Loss, check_size, loss_of
 from ._update import TakesInEras
 from ._weights import LeftOut, diverging, promising
@@ -130,6 +130,7 @@ class _AutoEra(TakesInEras, PredictsByEra, BaseEstimator):
                 zip(labels.tolist(), found.tolist(), strict=True)
             )
             plain = clone(plain).set_params(class_weight=None)
+        self._plain = clone(plain)
         sample_weight = self._weights_of(X, y, sample_weight)
         rows = Rows(X, y, eras, sample_weight, encoded)
         with config_context(enable_metadata_routing=False):
@@ -188,6 +189,7 @@ class _AutoEra(TakesInEras, PredictsByEra, BaseEstimator):
                 "a less skewed target, such as log(y)."
             )
         # With a gap or purge, targets of neighbouring eras overlap, and rows leak.
+        leaks = any(getattr(self.cv, x, 0) for x in ("gap", "purge"))
         if search.leaves_groups_out():  # later times alone tell more, if not of groups
             cv = in_order(cv, "ordered")
             later = self._split(cv, every.of_times(), kept, are_ordered)
@@ -195,7 +197,7 @@ class _AutoEra(TakesInEras, PredictsByEra, BaseEstimator):
             alike = {name: with_order(made[name], "ordered") for name in names}
             alone = rows.of_times()
             again = start(alike, rows=alone, folds=later[-1:], by_eras=True)
-        elif by_eras and not any(getattr(self.cv, x, 0) for x in ("gap", "purge")):
+        elif by_eras and not leaks and y.size > 2:  # enough for three folds
             alike = {
                 name: members[name]
                 for name in promising(of_eras, loss)
@@ -357,9 +359,7 @@ class _AutoEra(TakesInEras, PredictsByEra, BaseEstimator):
         with names_checked_once(self, X):
             X_of = self._columns_of(X)
             for name, model in self.members_.items():
-                uses = getattr(model, "era_effects", None) is not None
-                known = eras if uses or prepares_by_era(model) else None
-                found = ask(model, method, X_of(name), known)
+                found = answer(model, method, X_of(name), eras)
                 parts.append(self.weights_[name] * found)
         return np.sum(parts, axis=0)
 

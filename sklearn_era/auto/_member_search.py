@@ -9,13 +9,16 @@ import numpy as np
 from joblib import effective_n_jobs
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, clone, is_classifier
+from sklearn.ensemble import BaggingClassifier, BaggingRegressor
+from sklearn.ensemble._base import _BaseHeterogeneousEnsemble
 from sklearn.utils import _safe_indexing
 from sklearn.utils._openmp_helpers import _openmp_effective_n_threads
 from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import _num_samples
 
-from .._era_routing import ask, eras_for_prediction
+from .._era_routing import ask, eras_for_prediction, takes_eras
 from .._eras import EncodedEras
+from .._label_columns import EraColumns
 from .._progress import Progress
 from .._typing import Eras, Table
 from .._warnings import warn_user
@@ -37,6 +40,7 @@ from ._weights import Array, LeftOut, equal_eras, promising
 _SHARES = (0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.85, 1.0)
 # Models that have stages, and a parameter `max_iter` to end after a stage.
 _STAGED = (*BOOSTERS, Peer)
+_ENSEMBLES = BaggingRegressor, BaggingClassifier, _BaseHeterogeneousEnsemble
 # In folds, boosters stop after this share of all without gain.
 _PATIENCE = 0.2
 # Members in a first fold of eras, a second one and all others, beside the plain and the
@@ -199,6 +203,12 @@ class Search:
                     "fitted or scored in some fold; fewer folds have more eras to "
                     f"train on. It fails by {error}"
                 )
+            if "eras" in error and isinstance(self.members[name], _ENSEMBLES):
+                error += (
+                    ". AutoEra does without metadata routing, by which alone the "
+                    f"{type(self.members[name]).__name__} hands eras on: pass the "
+                    "models inside it as members."
+                )
             warn_user(f"members: {name} cannot be fitted, and is left out: {error}")
             self.found.pop(name, None)
             return
@@ -348,6 +358,17 @@ def respond(
     place = np.searchsorted(classes, y).clip(max=classes.size - 1)
     rows = np.arange(_num_samples(X))
     return np.array([np.where(classes[place] == y, p[rows, place], 0.0) for p in found])
+
+
+def answer(model: BaseEstimator, method: str, X: Table, eras: Eras | None) -> Any:
+    """Return a fitted member's predictions. Times and groups are passed as in folds;
+    labels of one column, which may be of known eras, to a member that takes them.
+    """
+    if isinstance(eras, EraColumns):
+        known = eras_for_prediction(model, eras)
+    else:
+        known = eras if takes_eras(model, method) else None
+    return ask(model, method, X, known)
 
 
 def stages_of(model: BaseEstimator) -> list[int]:

@@ -8,7 +8,11 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.stats import t as t_distribution
 from sklearn import config_context
 from sklearn.base import BaseEstimator, is_classifier
+from sklearn.compose import TransformedTargetRegressor
+from sklearn.frozen import FrozenEstimator
+from sklearn.model_selection._search import BaseSearchCV
 from sklearn.utils import indexable
+from sklearn.utils.metadata_routing import get_routing_for_object
 from sklearn.utils.validation import (
     _num_samples,
     check_consistent_length,
@@ -31,6 +35,8 @@ from ._weights import LeftOut, equal_eras, update_weights
 
 # With less, the loss in new eras is larger than chance explains.
 _LEAST_P_VALUE = 0.05
+# Models around others; those of this package have `_hands_eras_on`.
+_OUTER = TransformedTargetRegressor, BaseSearchCV
 
 
 class TakesInEras:
@@ -40,21 +46,27 @@ class TakesInEras:
     _weights_of: Any  # rows' weights, with those of their classes
     _plain_model: Any
 
+    def _fitted_plain(self) -> Any:
+        """Return the plain model of the fit: `estimator` may be another one by now."""
+        kept = vars(self).get("_plain")  # models of before have none
+        return self._plain_model() if kept is None else kept
+
     @restores_on_failure
     def update(
         self, X: Any, y: Any, *, eras: Eras | None = None, sample_weight: Any = None
     ) -> Self:
         """Update the average by rows of eras whose targets became known since the fit.
 
-        Members with intercepts estimate the levels of eras anew, and keep their trees.
-        The weights of members move towards the weights that are best in the eras left
-        out before and the new eras together: the clearer the gain, the further. A
-        t-test at 5 % checks whether the loss of the average is larger in new eras than
-        in eras left out before. If eras are one column, the levels of new eras are
-        forecasts for `horizon` eras ahead in this test, as in ``predict`` without eras.
-        If the loss is larger, and if `X` has the rows of all earlier eras too, the
-        members are fitted to all rows of `X`; without these rows, a warning asks for
-        them. A dict is added to `update_log_`.
+        Members with intercepts, also those in pipelines, searches and other models that
+        hand eras on, estimate the levels of eras anew, and keep their trees. The levels
+        of an ``EraTargetTransformer`` stay. The weights of members move towards the
+        weights that are best in the eras left out before and the new eras together: the
+        clearer the gain, the further. A t-test at 5 % checks whether the loss of the
+        average is larger in new eras than in eras left out before. If eras are one
+        column, the levels of new eras are forecasts for `horizon` eras ahead in this
+        test, as in ``predict`` without eras. If the loss is larger, and if `X` has the
+        rows of all earlier eras too, the members are fitted to all rows of `X`; without
+        these rows, a warning asks for them. A dict is added to `update_log_`.
 
         Parameters
         ----------
@@ -88,7 +100,7 @@ class TakesInEras:
         X, y = indexable(X, self._as_target(y))
         sample_weight = self._weights_of(X, y, sample_weight)
         log = self.__dict__.get("update_log_", [])
-        loss = loss_of(self._plain_model())
+        loss = loss_of(self._fitted_plain())
         routing = config_context(enable_metadata_routing=False)
         with routing, names_checked_once(self, X):
             entry = _update_average(self, X, y, eras, sample_weight, loss)
@@ -143,11 +155,10 @@ def _update_average(
             )
     entry["refit"] = refit
     members = dict(model.members_)
-    for name, member in members.items():
-        if not refit and getattr(member, "era_effects", None) is not None:
-            members[name] = copy(member)
-            new_rows = X_of(name), new.y, new.eras, new.sample_weight
-            members[name]._update_intercepts(*new_rows)
+    if not refit:
+        new_rows = new.y, new.eras, new.sample_weight
+        for name, member in members.items():
+            members[name] = _with_levels(member, X_of(name), *new_rows)
     if tells:
         found = update_weights(after, shares, loss, model.era_order_ == "ordered")
         new_weights = zip(before.predicted, found.tolist(), strict=True)
@@ -163,7 +174,7 @@ def _update_average(
         # Models of before have no encoder.
         is_encoded = vars(model).get("encoder_") is not None
         is_ordered = model.era_order_ == "ordered"
-        given = model._plain_model(), model.members, every, is_ordered, is_encoded
+        given = model._fitted_plain(), model.members, every, is_ordered, is_encoded
         with warned_once(), folds_warned_once(model.n_jobs, "the rows of all eras"):
             model._fit_members(members, columns_of(*given)[1], every)
     else:
@@ -173,6 +184,39 @@ def _update_average(
     if encoded.groups is not None:
         model._known_groups = known_groups
     return entry
+
+
+def _with_levels(
+    member: Any, X: Any, y: NDArray[Any], eras: Any, weights: NDArray[np.float64]
+) -> Any:
+    """Return a copy of a fitted member. In the copy, boosters with intercepts, also
+    inside other models, have estimated the levels of the rows' eras.
+    """
+    model, rows = copy(member), (y, eras, weights)
+    if isinstance(model, FrozenEstimator):
+        model.estimator = _with_levels(model.estimator, X, *rows)
+    elif hasattr(model, "steps"):
+        *steps, (name, last) = model.steps
+        with config_context(enable_metadata_routing=True):
+            for _, step in steps:
+                is_by_era = get_routing_for_object(step).consumes("transform", ["eras"])
+                if hasattr(step, "transform"):
+                    known = {"eras": eras} if is_by_era else {}
+                    X = step.transform(X, **known)
+        model.steps = [*steps, (name, _with_levels(last, X, *rows))]
+    elif getattr(model, "era_effects", None) is not None:
+        model._update_intercepts(X, *rows)
+    elif hasattr(model, "members_"):
+        X_of, inner = model._columns_of(X), model.members_.items()
+        model.members_ = {x: _with_levels(one, X_of(x), *rows) for x, one in inner}
+    elif isinstance(model, _OUTER) or hasattr(model, "_hands_eras_on"):
+        if hasattr(model, "transformer_"):
+            known = {"eras": eras} if hasattr(model, "_hands_eras_on") else {}
+            y = model.transformer_.transform(y[:, np.newaxis], **known)[:, 0]
+        for name in ("regressor_", "best_estimator_", "estimator_"):
+            if (inner := vars(model).get(name)) is not None:
+                setattr(model, name, _with_levels(inner, X, y, eras, weights))
+    return model
 
 
 def _check_new(

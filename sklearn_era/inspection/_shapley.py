@@ -70,7 +70,7 @@ def explain(
         parts.append(_of_sources(model, *found))
     responses = [_response_of(member) for member in model.members_.values()]
     weights = [model.weights_[name] for name in model.members_]
-    has_link = model._plain_model().loss in ("log_loss", "poisson", "gamma")
+    has_link = model._fitted_plain().loss in ("log_loss", "poisson", "gamma")
     if all(respond is _identity for respond in responses) and not has_link:
         values, base = (
             np.asarray(sum(w * part[i] for w, part in zip(weights, parts, strict=True)))

@@ -80,8 +80,9 @@ _FITTED: dict[str, Any] = {
         (BaseEstimator | None, "encoder_"), (np.ndarray | list, "_training"),
         (str | float | int | np.generic, "_smooth _robust _variation _count"),
         (BaseEstimator, "estimator_ identification_estimator_ best_estimator_"),
-        (BaseEstimator, "regressor_ transformer_"), (str | list | None, "_era_column"),
-        (np.random.Generator, "_feature_subsample_rng"), (BaseLoss, "_loss"),
+        (BaseEstimator, "regressor_ transformer_ _plain"), (BaseLoss, "_loss"),
+        (np.random.Generator, "_feature_subsample_rng"),
+        (str | list | None, "_era_column"),
     )
     for name in names.split()
 }  # fmt: skip

@@ -288,9 +288,11 @@ def split_eras(
         given = list(cv.split(X, y, **params))
     except ValueError as error:  # of a splitter's argument, whose labels are eras here
         raise ValueError(re.sub(r"\Agroups has", "eras has", str(error))) from error
-    if rows.size == eras.codes.size:
+    every = np.arange(eras.codes.size)  # folds may be masks, or count from the end
+    given = [tuple(_safe_indexing(every, x) for x in fold) for fold in given]
+    if rows.size == every.size:
         return given
-    kept = [tuple(x[np.isin(x, rows)] for x in map(np.asarray, fold)) for fold in given]
+    kept = [tuple(x[np.isin(x, rows)] for x in fold) for fold in given]
     kept = [fold for fold in kept if fold[1].size]
     if not kept:
         raise ValueError(NOT_TESTED)

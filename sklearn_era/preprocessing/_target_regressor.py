@@ -1,7 +1,7 @@
 """Fit a regressor to targets that are transformed within the era."""
 
 import re
-from typing import Any, ClassVar, Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,7 +12,7 @@ from sklearn.utils._param_validation import HasMethods
 
 from .._era_arguments import eras_by_name, warn_of_row_order
 from .._era_columns import take_era_column
-from .._era_routing import ask, score, takes_eras
+from .._era_routing import PredictsByEra, ask, score, takes, takes_eras
 from .._fit_attributes import restores_on_failure
 from .._parameter_object import parameter, with_parameters
 from .._typing import Eras, Estimator, Table
@@ -20,12 +20,20 @@ from ..model_selection import _out_of_era as out_of_era
 from ..model_selection._search_scores import prediction
 from ._scaler import EraTargetTransformer
 
+# Arguments that methods of a transformer have to take.
+_TAKEN = {
+    "fit": ("eras", "sample_weight"),
+    "transform": ("eras",),
+    "inverse_transform": ("eras",),
+}
 # In the errors of losses that are for targets above 0, or also for 0.
 _POSITIVE = re.compile(r"(negative|positive) y\b|y are out of the valid range")
 
 
 @with_parameters
-class EraTargetRegressor(RegressorMixin, MetaEstimatorMixin, BaseEstimator):
+class EraTargetRegressor(
+    RegressorMixin, PredictsByEra, MetaEstimatorMixin, BaseEstimator
+):
     """Fit a regressor to targets that are transformed within each era.
 
     It works like :class:`~sklearn.compose.TransformedTargetRegressor`, but also passes
@@ -37,8 +45,8 @@ class EraTargetRegressor(RegressorMixin, MetaEstimatorMixin, BaseEstimator):
         Any regressor; its `fit` is passed the eras if it takes eras. None is
         scikit-learn's :class:`~sklearn.ensemble.HistGradientBoostingRegressor`.
     transformer : object, default=None
-        The transformer of targets, which brings predictions back to the level of their
-        eras; None is ``EraTargetTransformer()``.
+        The transformer of targets, whose methods take eras. It brings predictions back
+        to the level of their eras; None is ``EraTargetTransformer()``.
 
     Attributes
     ----------
@@ -60,9 +68,7 @@ class EraTargetRegressor(RegressorMixin, MetaEstimatorMixin, BaseEstimator):
     (array([3005.]), array([1005.]))
     """
 
-    __metadata_request__fit: ClassVar = {"eras": True}
-    __metadata_request__predict: ClassVar = {"eras": True}
-    __metadata_request__score: ClassVar = {"eras": False}
+    _hands_eras_on = False  # alone: it uses them itself
     regressor: Estimator | None = parameter(
         [HasMethods(["fit", "predict"]), None], default=None, kw_only=False
     )
@@ -105,6 +111,15 @@ class EraTargetRegressor(RegressorMixin, MetaEstimatorMixin, BaseEstimator):
             regressor = HistGradientBoostingRegressor()
         if transformer is None:
             transformer = EraTargetTransformer()
+        for method, needed in _TAKEN.items():
+            for name in needed:
+                if not takes(getattr(transformer, method), name):
+                    raise ValueError(
+                        f"transformer: the {method} of {type(transformer).__name__} "
+                        f"takes no {name}; pass one by era, such as "
+                        "EraTargetTransformer(), or use scikit-learn's "
+                        "TransformedTargetRegressor, which transforms all rows as one."
+                    )
         self.transformer_ = clone(transformer).fit(y, **known)
         least = y.min()
         y = self.transformer_.transform(y, eras=eras)[:, 0]

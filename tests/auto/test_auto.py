@@ -15,14 +15,19 @@ from scipy import stats
 from sklearn import metrics
 from sklearn._loss.loss import HalfSquaredError
 from sklearn.base import clone
-from sklearn.compose import make_column_transformer
-from sklearn.ensemble import HistGradientBoostingRegressor
+from sklearn.compose import TransformedTargetRegressor, make_column_transformer
+from sklearn.ensemble import (
+    BaggingRegressor,
+    HistGradientBoostingRegressor,
+    StackingRegressor,
+    VotingRegressor,
+)
 from sklearn.exceptions import DataConversionWarning
 from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.metrics import mean_squared_error, r2_score
-from sklearn.model_selection import GroupKFold, KFold
+from sklearn.model_selection import GridSearchCV, GroupKFold, KFold
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import OneHotEncoder
+from sklearn.preprocessing import OneHotEncoder, scale
 from sklearn.tree import DecisionTreeRegressor
 from sklearn.utils.class_weight import compute_sample_weight
 
@@ -38,6 +43,8 @@ from sklearn_era.auto._linear import LinearRegressor
 from sklearn_era.auto._member_search import Rows
 from sklearn_era.auto._row_losses import loss_of
 from sklearn_era.auto._weights import LeftOut, promising, update_weights, weigh
+from sklearn_era.calibration import EraConformalRegressor
+from sklearn_era.effects import Intercepts
 from sklearn_era.ensemble import EraForestRegressor
 from sklearn_era.ensemble import HistGradientBoostingClassifier as Classifier
 from sklearn_era.ensemble import HistGradientBoostingRegressor as Regressor
@@ -49,7 +56,12 @@ from sklearn_era.model_selection import (
     EraSplit,
     EraWalkForwardSplit,
 )
-from sklearn_era.preprocessing import EraTargetEncoder, EraTargetRegressor
+from sklearn_era.preprocessing import (
+    EraStandardScaler,
+    EraTargetEncoder,
+    EraTargetRegressor,
+    EraTargetTransformer,
+)
 
 SMALL = {"max_iter": 6, "max_leaf_nodes": 12, "min_samples_leaf": 5, "random_state": 0}
 PLAIN = Regressor(**SMALL)
@@ -520,6 +532,12 @@ class Failing(Ridge):
         raise ValueError("not today")
 
 
+class Passing(Ridge):
+    def predict(self, X, **others):
+        assert not others
+        return super().predict(X)
+
+
 class Overflows(Ridge):
     def predict(self, X):
         return super().predict(X) + np.inf
@@ -527,6 +545,8 @@ class Overflows(Ridge):
 
 @pytest.mark.parametrize(("member", "why"), [
     (Failing(), "not today"), (Overflows(), r"not finite numbers \(in fold"),
+    (BaggingRegressor(Regressor(split_criterion="era")), "Bagging.* hands eras on"),
+    (VotingRegressor([("era", Regressor(split_criterion="era"))]), "pass the models"),
 ])  # fmt: skip
 def test_a_member_that_fails_is_left_out(member, why):
     with pytest.warns(UserWarning, match=f"bad cannot be fitted.*{why}"):
@@ -668,6 +688,74 @@ def test_levels_of_new_eras_are_taken_in():
     assert all(18 in model.members_[name].era_intercepts_ for name in levels)
     assert levels
     assert mean_squared_error(y[last], model.predict(X[last])) < error
+
+
+UNCHANGED = EraTargetTransformer(with_centering=False, with_scaling=False)
+
+
+@pytest.mark.filterwarnings("ignore:The loss in .* new eras")
+@pytest.mark.parametrize("hand", [
+    partial(make_pipeline, "passthrough"), partial(make_pipeline, EraStandardScaler()),
+    TransformedTargetRegressor, partial(EraTargetRegressor, transformer=UNCHANGED),
+    partial(EraSearchCV, param_grid={}), partial(GridSearchCV, param_grid={}, cv=2),
+    partial(EraConformalRegressor, cv=2),
+    lambda model: AutoEraRegressor(PLAIN, members=[("inner", model)]),
+])  # fmt: skip
+def test_members_hand_eras_on_to_the_levels_inside(hand):
+    rng, eras = np.random.default_rng(0), np.repeat(np.arange(18), 20)
+    x = np.tile(scale(rng.normal(size=(20, 2))), (18, 1))  # the same scaled by era
+    y = x[:, 0] + eras + 0.1 * rng.normal(size=eras.size)
+    levels = Regressor(**SMALL, era_effects=Intercepts(n_eras=1))
+    models, old = [auto([("m", one)]) for one in (levels, hand(levels))], eras < 14
+    for model in models:
+        model.fit(x[old], y[old], eras=eras[old])
+        assert model.weights_["m"] == 1
+    for is_updated in (False, True):
+        if is_updated:
+            for model in models:
+                model.update(x[~old], y[~old], eras=eras[~old])
+                assert not model.update_log_[0]["refit"]
+        asked = [None, eras[old], np.full(old.sum(), 15)]
+        if isinstance(models[1].members_["m"], GridSearchCV):  # which takes no eras
+            asked = [None]
+        for known in asked:
+            expected, found = (one.predict(x[old], eras=known) for one in models)
+            np.testing.assert_allclose(found, expected, rtol=1e-5)
+
+
+@pytest.mark.parametrize("member", [
+    StackingRegressor([("ridge", Ridge())], Ridge()), make_pipeline(Passing()),
+    BaggingRegressor(Ridge(), random_state=0),
+])  # fmt: skip
+def test_members_without_levels_get_no_eras(member):
+    model = auto([("m", member)]).fit(X, Y, eras=ERAS)
+    assert model.weights_["m"] > 0
+    assert (model.predict(X, eras=ERAS) == model.predict(X)).all()
+
+
+@pytest.mark.filterwarnings("ignore:The loss in .* new eras")
+def test_an_update_has_the_plain_model_of_the_fit(tmp_path):
+    old, y, plain = ERAS < 12, np.exp(Y / 10), Regressor("poisson", **SMALL)
+    model = fit(AutoEraRegressor(plain, members=["leaves_4"]), old, y)
+    save_model(model, tmp_path / "a.era")
+    others = [pickle.loads(pickle.dumps(model)), load_model(tmp_path / "a.era")[0]]
+    expected = shap_values(model, X[:5]).values
+    loss = update(others[0], ~old, y).update_log_[0]["loss"]
+    plain.set_params(loss="absolute_error")
+    for one in (model, others[1].set_params(estimator=None)):
+        assert (shap_values(one, X[:5]).values == expected).all()
+        assert update(one, ~old, y).update_log_[0]["loss"] == loss
+    before = load_model(tmp_path / "a.era")[0]
+    del before._plain  # as in models of before
+    assert update(before, ~old, y).update_log_[0]["loss"] == loss
+
+
+@pytest.mark.parametrize("AutoEra", [AutoEraRegressor, AutoEraClassifier])
+@pytest.mark.parametrize("n_rows", [2, 3])
+def test_two_rows_are_too_few_for_folds_of_rows(AutoEra, n_rows):
+    y = np.arange(n_rows) % 2
+    model = AutoEra(era_order="unordered").fit(X[:n_rows], y, eras=range(n_rows))
+    assert model.weights_ == {"plain": 1.0}
 
 
 def test_default_members_are_chosen_by_name_and_folds_of_rows_are_enough():

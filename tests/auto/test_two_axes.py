@@ -29,6 +29,7 @@ from sklearn_era.model_files import load_model, save_model
 from sklearn_era.model_selection import EraSearchCV, EraSplit
 from sklearn_era.model_selection._out_of_era import folds_of_eras
 from sklearn_era.model_selection._times_and_groups import steps_of
+from sklearn_era.preprocessing import EraTargetRegressor, EraTargetTransformer
 
 rng = np.random.default_rng(0)
 N_WEEKS, N_SHOPS, PER_CELL = 16, 12, 4
@@ -41,6 +42,7 @@ LEVEL = np.cumsum(rng.normal(size=N_WEEKS, scale=0.4))[week]
 y = X[:, 0] + rng.normal(size=N_SHOPS)[shop] + LEVEL + 0.3 * rng.normal(size=week.size)
 PLAIN = Regressor(max_iter=20, early_stopping=False, random_state=0)
 FRAME, NAMES = pd.DataFrame(X).add_prefix("x").join(ERAS), ["week", "shop"]
+UNCHANGED = EraTargetTransformer(with_centering=False, with_scaling=False)
 LEVELS = clone(PLAIN).set_params(era_effects=Intercepts("auto"))
 
 
@@ -251,6 +253,29 @@ def test_updates_take_in_times_and_groups():
     assert "later s1" in level["groups"]
     model.update(X, y, eras=ERAS.assign(week=ERAS.week + pd.Timedelta("350D")))
     assert model._known_eras.size == 32
+
+
+@pytest.mark.filterwarnings("ignore:The loss in .* new eras")
+@pytest.mark.parametrize("hand", [
+    partial(make_pipeline, "passthrough"), TransformedTargetRegressor,
+    partial(EraTargetRegressor, transformer=UNCHANGED),
+    partial(EraSearchCV, param_grid={}, group="known"),
+])  # fmt: skip
+def test_members_hand_times_and_groups_on(hand):
+    old, members = week < 14, [LEVELS, hand(LEVELS)]
+    models = [
+        AutoEraRegressor(PLAIN, members=[("m", one)], group="known") for one in members
+    ]
+    for model in models:
+        model.fit(X[old], y[old], eras=ERAS[old])
+        assert model.weights_["m"] > 0
+    assert_allclose(*(model.era_scores_ for model in models))
+    for now in (14, 15):
+        rows = week == now
+        assert_allclose(*(model.predict(X[rows], eras=ERAS[rows]) for model in models))
+        for model in models:
+            model.update(X[rows], y[rows], eras=ERAS[rows])
+    assert_allclose(*(model.predict(X, eras=ERAS) for model in models))
 
 
 def test_known_groups_do_not_move_the_weights_of_a_model_for_new_ones():

@@ -4,8 +4,9 @@ import pickle
 
 import numpy as np
 import pytest
+from numpy.testing import assert_array_equal
 from sklearn import config_context
-from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.base import BaseEstimator, ClassifierMixin, clone, is_regressor
 from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.model_selection import GroupKFold
 from sklearn.neighbors import KNeighborsClassifier
@@ -45,6 +46,28 @@ class Failing(ClassifierMixin, BaseEstimator):
 
     def predict_proba(self, X):
         raise NotImplementedError
+
+
+@pytest.mark.parametrize("weights", [None, (eras != 10) * 1.0])
+@pytest.mark.parametrize("as_given", [
+    lambda rows: np.isin(np.arange(120), rows), lambda rows: rows - 120, list,
+])  # fmt: skip
+@pytest.mark.parametrize("model", [
+    AutoEraRegressor(poisson, members=["leaves_4"]), EraSearchCV(poisson, {}),
+    calibration.EraConformalRegressor(poisson), EraCalibratedClassifier(logistic),
+], ids=lambda model: type(model).__name__)  # fmt: skip
+def test_folds_are_masks_or_indices_of_either_sign(model, as_given, weights):
+    y = rng.poisson(2.0, 120) if is_regressor(model) else eras % 2 ^ (X[:, 0] > 0)
+    folds = [(np.arange(60), np.arange(100, 120))]
+    given = [tuple(map(as_given, fold)) for fold in folds]
+    models = [
+        clone(model).set_params(cv=cv).fit(X, y, eras=eras, sample_weight=weights)
+        for cv in (folds, given)
+    ]
+    expected, found = (one.era_labels_.tolist() for one in models)
+    assert found == expected == ([10, 11] if weights is None else [11])
+    expected, found = (one.predict(X) for one in models)
+    assert_array_equal(found, expected)
 
 
 @pytest.mark.parametrize(("call", "where"), [

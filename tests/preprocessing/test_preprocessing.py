@@ -599,6 +599,13 @@ def test_losses_of_amounts_name_the_transformer_that_shifts_them(regressor):
     assert (model.predict(rows) > 0).all()
 
 
+def test_transformers_of_targets_take_eras():
+    model = EraTargetRegressor(LinearRegression(), StandardScaler())
+    message = "^transformer: the fit of StandardScaler takes no eras; pass one"
+    with pytest.raises(ValueError, match=message):
+        model.fit(np.ones((12, 1)), np.arange(12), eras=np.arange(12) // 4)
+
+
 @pytest.mark.parametrize("estimator", [
     EraStandardScaler(), EraRankTransformer(), EraTargetRegressor(LinearRegression()),
     EraTargetEncoder(), EraSearchCV(LinearRegression(), {}), AutoEraRegressor(),
