@@ -66,7 +66,8 @@ def prepares_by_era(model: BaseEstimator, *, in_fit: bool = False) -> bool:
         )
     inner = [getattr(model, "regressor", None)]
     if not in_fit and takes(getattr(model, "predict", id), "eras"):
-        inner += [getattr(model, "estimator", None)]
+        names = "best_estimator_", "estimator"  # a search may have replaced parts
+        inner += [next((getattr(model, x) for x in names if hasattr(model, x)), None)]
         inner += getattr(model, "members_", {}).values()
     return any(x is not None and prepares_by_era(x, in_fit=in_fit) for x in inner)
 
@@ -77,15 +78,16 @@ def routed(estimator: BaseEstimator) -> AbstractContextManager[None]:
     return config_context(enable_metadata_routing=is_routed)
 
 
-def with_requests(model: BaseEstimator) -> Any:
-    """Return a copy of a model. In the copy, predictors request weights, unless they
-    are in a pipeline before its last step; transformers do not. Return the model itself
-    if the user routes metadata, or if no transformer takes eras in the fit.
+def with_requests(model: BaseEstimator, *, copy: bool = True) -> Any:
+    """Return a copy of a model, or itself unless `copy`, in which predictors request
+    weights, unless they are in a pipeline before its last step; transformers do not.
+    Return the model as it is if the user routes metadata, or if no transformer takes
+    eras in the fit.
     """
     is_routed = get_config()["enable_metadata_routing"]
     if is_routed or not prepares_by_era(model, in_fit=True):
         return model
-    model = clone(model)
+    model = clone(model) if copy else model
     parts = {"": model, **model.get_params()}
     kept, earlier = [], []  # parts of fitted models, and steps before the last one
     for name, part in parts.items():

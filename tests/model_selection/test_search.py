@@ -14,6 +14,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy.sparse import coo_array
 from sklearn import config_context, model_selection
 from sklearn.base import clone, is_classifier, is_regressor
+from sklearn.compose import TransformedTargetRegressor
 from sklearn.dummy import DummyClassifier
 from sklearn.exceptions import FitFailedWarning, UndefinedMetricWarning
 from sklearn.linear_model import Lasso, LogisticRegression, Ridge
@@ -46,6 +47,7 @@ from sklearn_era.model_selection import (
     holdout_curve,
 )
 from sklearn_era.model_selection import EraWalkForwardSplit as EraWalk
+from sklearn_era.preprocessing import EraStandardScaler
 
 ALPHAS = {"alpha": [1.0, 100.0]}
 MODEL = "histgradientboostingregressor"  # in a pipeline
@@ -352,6 +354,52 @@ def test_eras_and_weights_go_to_fit_and_scores(in_pipeline):
     expected = -np.average(squares, weights=weights[rows])
     place = search.era_labels_.tolist().index(eras[rows[0]])
     assert search.era_scores_[0, place] == pytest.approx(expected)
+
+
+AT_ONCE = make_pipeline(StandardScaler(), Ridge())
+BY_ERA = make_pipeline(EraStandardScaler(), Ridge())
+TREES = Regressor(max_iter=3, split_criterion="era")
+NEAREST = KNeighborsRegressor()  # without weights
+
+
+@pytest.mark.parametrize("routing", [False, True])
+@pytest.mark.parametrize(("plain", "part", "other"), [
+    (AT_ONCE, "standardscaler", EraStandardScaler()), (AT_ONCE, "ridge", TREES),
+    (BY_ERA, "erastandardscaler", StandardScaler()),
+    (BY_ERA, "erastandardscaler", "passthrough"),
+    (make_pipeline(StandardScaler(), TREES), MODEL, Ridge()),
+    (make_pipeline(EraStandardScaler(), TREES), MODEL, NEAREST),
+    (TransformedTargetRegressor(Ridge()), "regressor", BY_ERA),
+], ids=lambda x: type(x).__name__)  # fmt: skip
+def test_each_candidate_gets_what_its_own_parts_take(plain, part, other, routing):
+    frame = pd.DataFrame(X + 5 * eras[:, None], columns=["a", "b", "c"])
+    frame["shop"] = np.array(list("abcdefghijkl"))[eras]  # text, which has no order
+    given = {"eras": "shop"}
+    if not routing and other is not NEAREST:
+        given["sample_weight"] = np.linspace(1, 9, 240)
+    replaced = clone(plain).set_params(**{part: other})
+    known = {"era_order": "unordered", "error_score": "raise"}
+    alone = [EraSearchCV(x, {}, rule="best", **known) for x in (plain, replaced)]
+    both = EraSearchCV(plain, {part: [other]}, refit=lambda _: 1, **known)
+    with config_context(enable_metadata_routing=routing):
+        expected = [x.fit(frame, y, **given).era_scores_[0] for x in alone]
+        assert_array_equal(both.fit(frame, y, **given).era_scores_, expected)
+        assert_array_equal(both.predict(frame), alone[1].predict(frame))
+    assert both.best_params_ == {part: other}
+
+
+def test_weights_are_for_candidates_that_take_them():
+    given, why = {"eras": eras, "sample_weight": np.linspace(1, 9, 240)}, "no weights;"
+    warnings.simplefilter("ignore")  # restored after each test
+    search = EraSearchCV(AT_ONCE, {"ridge": [NEAREST]})
+    with pytest.warns(FitFailedWarning, match=why):
+        assert search.fit(X, y, **given).best_index_ == 0
+    search = EraSearchCV(clone(AT_ONCE).set_params(ridge=NEAREST), {"ridge": [Ridge()]})
+    with pytest.raises(ValueError, match=f"^sample_weight: .* {why}"):
+        search.fit(X, y, **given)
+    search.set_params(rule="best").fit(X, y, **given)  # the plain model is no candidate
+    with pytest.raises(ValueError, match=f"^sample_weight: .* {why}"):
+        search.set_params(param_grid={}).fit(X, y, **given)
 
 
 def test_differences_are_drawn_with_their_errors():
