@@ -138,6 +138,19 @@ def eras_for_prediction(model: BaseEstimator, eras: Eras | None) -> Any:
     return eras if is_told or prepares_by_era(model) else None
 
 
+def is_scored_by_era(model: BaseEstimator) -> bool:
+    """Return whether predictions of a model take eras, and it or the model within
+    requests them for ``score``.
+    """
+    asked: Any = _last(model), _last(model, of_all=True)
+    requests = [
+        x._get_metadata_request().score.requests.get("eras")
+        for x in asked
+        if hasattr(x, "_get_metadata_request")
+    ]
+    return any(requests) and takes_eras(model, "predict")
+
+
 def _last(model: Any, *, of_all: bool = False) -> Any:
     """Return the innermost model. Enter pipelines, `TransformedTargetRegressor` and, if
     `of_all`, all models that only hand eras on.

@@ -32,9 +32,14 @@ from sklearn.preprocessing import StandardScaler
 
 from helpers.data import make_levels
 from helpers.grids import from_1_9, slow
+from sklearn_era._era_routing import ask
 from sklearn_era._progress import Progress
 from sklearn_era.auto import AutoEraClassifier, AutoEraRegressor
-from sklearn_era.calibration import EraCalibratedClassifier, EraConformalClassifier
+from sklearn_era.calibration import (
+    EraCalibratedClassifier,
+    EraConformalClassifier,
+    EraConformalRegressor,
+)
 from sklearn_era.ensemble import BinnedDataset, EraForestRegressor
 from sklearn_era.ensemble import HistGradientBoostingClassifier as Classifier
 from sklearn_era.ensemble import HistGradientBoostingRegressor as Regressor
@@ -47,6 +52,7 @@ from sklearn_era.model_selection import (
     holdout_curve,
 )
 from sklearn_era.model_selection import EraWalkForwardSplit as EraWalk
+from sklearn_era.model_selection._out_of_era import fit_arguments, fit_rows
 from sklearn_era.preprocessing import EraStandardScaler
 
 ALPHAS = {"alpha": [1.0, 100.0]}
@@ -400,6 +406,35 @@ def test_weights_are_for_candidates_that_take_them():
     search.set_params(rule="best").fit(X, y, **given)  # the plain model is no candidate
     with pytest.raises(ValueError, match=f"^sample_weight: .* {why}"):
         search.set_params(param_grid={}).fit(X, y, **given)
+
+
+@pytest.mark.parametrize("routing", [False, True])
+@pytest.mark.parametrize("wrap", [
+    lambda x: x, lambda x: make_pipeline(StandardScaler(), x),
+    TransformedTargetRegressor, EraConformalRegressor,
+])  # fmt: skip
+def test_rows_are_of_known_eras_if_the_model_asks_for_eras_to_score(wrap, routing):
+    X, y, eras = make_levels()
+    inner = Regressor(max_iter=3, era_effects="intercept")
+    with config_context(enable_metadata_routing=True):
+        inner.set_score_request(eras=True)
+    model, expected = wrap(inner), []
+    name = next(x for x in model.get_params() if x.endswith("era_effects"))
+    folds, plain = [*EraKFold(3).split(X, groups=eras)], clone(model)
+    plain.set_params(**{name: None})
+    for one in (plain, model):
+        for train, test in folds:
+            fitted = fit_rows(one, X, y, fit_arguments(one, eras, None), train)
+            p = ask(fitted, "predict", X[test], None if one is plain else eras[test])
+            squares, of_era = (p - y[test]) ** 2, eras[test]
+            of_eras = [squares[of_era == x].mean() for x in np.unique(of_era)]
+            expected.append(-np.mean(of_eras))
+    search = EraSearchCV(plain, {name: ["intercept"]}, cv=folds, error_score="raise")
+    with config_context(enable_metadata_routing=routing):
+        results = search.fit(X, y, eras=eras).cv_results_
+    found = np.column_stack([results[f"split{k}_test_score"] for k in range(3)])
+    assert_allclose(found.ravel(), expected)
+    assert search.best_params_ == {name: "intercept"}
 
 
 def test_differences_are_drawn_with_their_errors():
