@@ -40,6 +40,7 @@ from ._warnings import listed, warn_user
 # The labels of times and groups, of models around others and of boosters.
 _KNOWN = ("_known_eras", "_known_groups"), ("_era_labels", "_group_labels")
 _INNER = "estimator_", "best_estimator_", "regressor_", "transformer_"
+_PREDICTIONS = "predict", "predict_proba", "predict_log_proba", "decision_function"
 
 
 class PredictsByEra:
@@ -52,6 +53,21 @@ class PredictsByEra:
     __metadata_request__predict: ClassVar = {"eras": True}
     __metadata_request__predict_proba: ClassVar = {"eras": True}
     __metadata_request__score: ClassVar = {"eras": False}
+
+    def get_metadata_routing(self) -> Any:
+        return requests_of(self)
+
+
+def requests_of(model: Any) -> Any:
+    """Return a model's own requests of metadata, without eras for predictions that
+    would refuse them, as the model within takes none.
+    """
+    requests = model._get_metadata_request()
+    for method in _PREDICTIONS:
+        of_method = getattr(requests, method)
+        if of_method.requests.get("eras") and not takes_eras(model, method):
+            of_method.add_request(param="eras", alias=False)
+    return requests
 
 
 def prepares_by_era(model: BaseEstimator, *, in_fit: bool = False) -> bool:
@@ -312,8 +328,7 @@ def with_answers(model: BaseEstimator, answer: Callable[..., Any]) -> Any:
     """Return a copy of a fitted model whose predictions are ``answer(method, X)``."""
     copied = object.__new__(type(model))
     copied.__dict__.update(vars(model))
-    names = ("predict", "predict_proba", "predict_log_proba", "decision_function")
-    for method in names:
+    for method in _PREDICTIONS:
         if getattr(model, method, None) is not None:
             respond: Any = partial(answer, method)
             respond.__name__ = method

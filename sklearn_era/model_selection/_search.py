@@ -25,6 +25,7 @@ from .._era_arguments import eras_by_name
 from .._era_routing import (
     PredictsByEra,
     ask,
+    requests_of,
     take_fitted_columns,
     takes_eras,
     with_eras,
@@ -329,4 +330,5 @@ multimetric_, classes_, n_features_in_, feature_names_in_ :
         return BaseSearchCV.score(known, X, y, **params)
 
     def get_metadata_routing(self) -> Any:
-        return super().get_metadata_routing().add_self_request(self)
+        routing = SearchByEra.get_metadata_routing(self)
+        return routing.add_self_request(requests_of(self))
