@@ -155,11 +155,13 @@ def likeness_to_time(labels: Labels) -> int:
     return 3 if all(kind.startswith("date") for kind in kinds) else 0
 
 
-def with_order(estimator: BaseEstimator, era_order: EraOrder) -> Any:
-    """Return a copy of an estimator. Set its `era_order`, and that of inner models, to
-    the given one where the parameter is "auto" or a pair.
+def with_order(
+    estimator: BaseEstimator, era_order: EraOrder, *, copy: bool = True
+) -> Any:
+    """Return a copy of an estimator, or itself unless `copy`. Set its `era_order`, and
+    that of inner models, to the given one where the parameter is "auto" or a pair.
     """
-    known = clone(estimator)
+    known = clone(estimator) if copy else estimator
     names = [
         name
         for name, value in known.get_params().items()

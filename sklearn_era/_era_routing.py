@@ -40,6 +40,7 @@ from ._warnings import listed, warn_user
 # The labels of times and groups, of models around others and of boosters.
 _KNOWN = ("_known_eras", "_known_groups"), ("_era_labels", "_group_labels")
 _INNER = "estimator_", "best_estimator_", "regressor_", "transformer_"
+_PREDICTIONS = "predict", "predict_proba", "predict_log_proba", "decision_function"
 
 
 class PredictsByEra:
@@ -52,6 +53,21 @@ class PredictsByEra:
     __metadata_request__predict: ClassVar = {"eras": True}
     __metadata_request__predict_proba: ClassVar = {"eras": True}
     __metadata_request__score: ClassVar = {"eras": False}
+
+    def get_metadata_routing(self) -> Any:
+        return requests_of(self)
+
+
+def requests_of(model: Any) -> Any:
+    """Return a model's own requests of metadata, without eras for predictions that
+    would refuse them, as the model within takes none.
+    """
+    requests = model._get_metadata_request()
+    for method in _PREDICTIONS:
+        of_method = getattr(requests, method)
+        if of_method.requests.get("eras") and not takes_eras(model, method):
+            of_method.add_request(param="eras", alias=False)
+    return requests
 
 
 def prepares_by_era(model: BaseEstimator, *, in_fit: bool = False) -> bool:
@@ -66,7 +82,8 @@ def prepares_by_era(model: BaseEstimator, *, in_fit: bool = False) -> bool:
         )
     inner = [getattr(model, "regressor", None)]
     if not in_fit and takes(getattr(model, "predict", id), "eras"):
-        inner += [getattr(model, "estimator", None)]
+        names = "best_estimator_", "estimator"  # a search may have replaced parts
+        inner += [next((getattr(model, x) for x in names if hasattr(model, x)), None)]
         inner += getattr(model, "members_", {}).values()
     return any(x is not None and prepares_by_era(x, in_fit=in_fit) for x in inner)
 
@@ -77,15 +94,16 @@ def routed(estimator: BaseEstimator) -> AbstractContextManager[None]:
     return config_context(enable_metadata_routing=is_routed)
 
 
-def with_requests(model: BaseEstimator) -> Any:
-    """Return a copy of a model. In the copy, predictors request weights, unless they
-    are in a pipeline before its last step; transformers do not. Return the model itself
-    if the user routes metadata, or if no transformer takes eras in the fit.
+def with_requests(model: BaseEstimator, *, copy: bool = True) -> Any:
+    """Return a copy of a model, or itself unless `copy`, in which predictors request
+    weights, unless they are in a pipeline before its last step; transformers do not.
+    Return the model as it is if the user routes metadata, or if no transformer takes
+    eras in the fit.
     """
     is_routed = get_config()["enable_metadata_routing"]
     if is_routed or not prepares_by_era(model, in_fit=True):
         return model
-    model = clone(model)
+    model = clone(model) if copy else model
     parts = {"": model, **model.get_params()}
     kept, earlier = [], []  # parts of fitted models, and steps before the last one
     for name, part in parts.items():
@@ -143,6 +161,19 @@ def eras_for_prediction(model: BaseEstimator, eras: Eras | None) -> Any:
         has_levels or isinstance(last, PredictsByEra)
     )
     return eras if is_told or prepares_by_era(model) else None
+
+
+def is_scored_by_era(model: BaseEstimator) -> bool:
+    """Return whether predictions of a model take eras, and it or the model within
+    requests them for ``score``.
+    """
+    asked: Any = _last(model), _last(model, of_all=True)
+    requests = [
+        x._get_metadata_request().score.requests.get("eras")
+        for x in asked
+        if hasattr(x, "_get_metadata_request")
+    ]
+    return any(requests) and takes_eras(model, "predict")
 
 
 def _last(model: Any, *, of_all: bool = False) -> Any:
@@ -306,8 +337,7 @@ def with_answers(model: BaseEstimator, answer: Callable[..., Any]) -> Any:
     """Return a copy of a fitted model whose predictions are ``answer(method, X)``."""
     copied = object.__new__(type(model))
     copied.__dict__.update(vars(model))
-    names = ("predict", "predict_proba", "predict_log_proba", "decision_function")
-    for method in names:
+    for method in _PREDICTIONS:
         if getattr(model, method, None) is not None:
             respond: Any = partial(answer, method)
             respond.__name__ = method

@@ -34,7 +34,14 @@ from sklearn.utils.validation import check_consistent_length, has_fit_parameter
 
 from .._era_arguments import eras_by_name
 from .._era_columns import take_era_column
-from .._era_routing import ask, prepares_by_era, routed, score, with_requests
+from .._era_routing import (
+    ask,
+    prepares_by_era,
+    requests_of,
+    routed,
+    score,
+    with_requests,
+)
 from .._eras import Array
 from .._fit_attributes import restores_on_failure
 from .._scikit_learn import check_sample_weight
@@ -125,6 +132,7 @@ class JustTrainTwice(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
     _hands_eras_on: ClassVar = True  # to its model
     __metadata_request__predict: ClassVar = {"eras": True}
     __metadata_request__predict_proba: ClassVar = {"eras": True}
+    __metadata_request__decision_function: ClassVar = {"eras": True}
     __metadata_request__score: ClassVar = {"eras": False}
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "estimator": [HasMethods(["fit", "predict"])],
@@ -286,7 +294,7 @@ class JustTrainTwice(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
     def get_metadata_routing(self) -> MetadataRouter:
         first = self.identification_estimator
         mapping = MethodMapping().add(caller="fit", callee="fit")
-        return MetadataRouter(owner=self).add_self_request(self).add(
+        return MetadataRouter(owner=self).add_self_request(requests_of(self)).add(
             method_mapping=mapping, estimator=self.estimator,
             identification_estimator=self.estimator if first is None else first,
         )  # fmt: skip

@@ -25,7 +25,9 @@ class EraKFold(SplitsRowsOfEras, StratifiedKFold):
         choose_by="worst"    min_e 1/K Σ_k s_ke      Env K-folds Min-Max
 
     Models are trained on other rows of the eras that test them. If future rows are of
-    new eras, leave whole eras out instead, as by :class:`EraWalkForwardSplit`.
+    new eras, leave whole eras out instead, as by :class:`EraWalkForwardSplit`. A search
+    scores boosters with intercepts by those of known eras after
+    ``booster.set_score_request(eras=True)``, else by the forecast for a new era.
 
     Parameters
     ----------

@@ -126,7 +126,8 @@ def holdout_curve(
         )
     values: Any = [] if param_range is None else param_range
     values = [*values]
-    models = [with_order(estimator, "ordered" if are_ordered else "unordered")]
+    order = "ordered" if are_ordered else "unordered"
+    models = [with_order(estimator, order)]
     if param_name is None:
         sizes = np.arange(train.size) + 1
         values = sizes if param_range is None else np.asarray(values)
@@ -134,7 +135,8 @@ def holdout_curve(
         parts = [train[-int(k) :] for k in values] if is_known else []
         models *= len(parts)
     else:
-        models = [clone(models[0]).set_params(**{param_name: x}) for x in values]
+        models = [clone(estimator).set_params(**{param_name: x}) for x in values]
+        models = [with_order(model, order) for model in models]
         parts = [train] * len(models)
     if not parts:
         raise ValueError(
@@ -143,14 +145,14 @@ def holdout_curve(
         )
     scorer = check_scoring(estimator, scoring)
     scorer = ScorerByEra(scorer, encoded, of_number=True)
-    params = fit_arguments(estimator, eras, None)
+    params = [fit_arguments(model, eras, None) for model in models]
     texts = [f"{param_name or 'latest eras'}={x!s}" for x in values]
     once = folds_warned_once(n_jobs, "rows that some model is trained on")
     with once, Progress(name, verbose) as progress:
         progress.expect(len(models))
         fitted = Parallel(n_jobs=n_jobs, return_as="generator")(
-            delayed(_fit_and_score)(model, X, y, encoded, params, scorer, part, test)
-            for model, part in zip(models, parts, strict=True)
+            delayed(_fit_and_score)(model, X, y, encoded, given, scorer, part, test)
+            for model, given, part in zip(models, params, parts, strict=True)
         )
         found = [*progress.of(fitted, texts)]
     seen, unseen = zip(*found, strict=True)

@@ -63,8 +63,8 @@ def name_in_fit(
     "step__eras" for a pipeline. Return None if `fit` does not take the argument or,
     with routing and if it `needs_request`, does not request it.
     """
-    is_routed = needs_request and prepares_by_era(estimator, in_fit=True)
-    if is_routed or (needs_request and get_config()["enable_metadata_routing"]):
+    is_routed = get_config()["enable_metadata_routing"]
+    if needs_request and (is_routed or prepares_by_era(estimator, in_fit=True)):
         requests = get_routing_for_object(with_requests(estimator))
         return argument if requests.consumes("fit", [argument]) else None
     if has_fit_parameter(estimator, argument):

@@ -22,15 +22,13 @@ from sklearn.utils.multiclass import type_of_target
 from sklearn.utils.validation import check_is_fitted
 
 from .._era_arguments import eras_by_name
-from .._era_axes import known_order, with_order
 from .._era_routing import (
     PredictsByEra,
     ask,
-    routed,
+    requests_of,
     take_fitted_columns,
     takes_eras,
     with_eras,
-    with_requests,
 )
 from .._fit_attributes import restores_on_failure
 from .._parameter_object import parameter, with_parameters
@@ -216,7 +214,7 @@ multimetric_, classes_, n_features_in_, feature_names_in_ :
             Target values.
         eras : array-like of shape (n_samples,) or str
             Era of each row, or the name of a column of X, which is then no feature. The
-            search uses eras, and passes them to a `fit` that takes eras.
+            search uses eras, and passes them to candidates whose `fit` takes eras.
         **params : dict of str to object
             Metadata for `fit`, scorers and splitter, by scikit-learn's routing. Without
             routing, `groups` goes to the splitter, all other metadata to `fit`, and
@@ -269,11 +267,8 @@ multimetric_, classes_, n_features_in_, feature_names_in_ :
             given: Any = self.estimator, self.cv, self.param_grid
             if self.rule != "best":
                 self.param_grid = self._with_plain()
-            order = known_order(self._eras, self.era_order_ == "ordered")
-            self.estimator = with_requests(with_order(self.estimator, order))
             try:
-                with routed(self.estimator):
-                    super().fit(X, y, eras=eras, **params)
+                super().fit(X, y, eras=eras, **params)
             except ValueError as error:
                 if "fits failed" in str(error):  # scikit-learn names no fold
                     self._explain_failure(X, y)
@@ -335,4 +330,5 @@ multimetric_, classes_, n_features_in_, feature_names_in_ :
         return BaseSearchCV.score(known, X, y, **params)
 
     def get_metadata_routing(self) -> Any:
-        return super().get_metadata_routing().add_self_request(self)
+        routing = SearchByEra.get_metadata_routing(self)
+        return routing.add_self_request(requests_of(self))

@@ -22,6 +22,7 @@ from sklearn.utils.validation import _check_method_params, check_is_fitted
 
 from .._era_routing import (
     eras_for_prediction,
+    is_scored_by_era,
     take_eras_to_predict,
     with_answers,
     with_eras,
@@ -81,7 +82,9 @@ class ScorerByEra:
             eras = EraColumns(columns, calendar=calendar)
         elif self.labels is not None:
             eras = self.labels[era_codes]
-        estimator = with_eras(estimator, eras_for_prediction(estimator, eras))
+        if not is_scored_by_era(estimator):
+            eras = eras_for_prediction(estimator, eras)
+        estimator = with_eras(estimator, eras)
         if asks_for_eras(self.scorer):
             params["eras"] = era_codes
         order = np.argsort(era_codes, kind="stable")

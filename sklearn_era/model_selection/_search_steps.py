@@ -13,10 +13,15 @@ from sklearn.metrics import get_scorer
 from sklearn.metrics._scorer import _MultimetricScorer
 from sklearn.model_selection import GridSearchCV, ParameterGrid, check_cv
 from sklearn.utils import gen_batches, get_tags
-from sklearn.utils.metadata_routing import _routing_enabled, get_routing_for_object
+from sklearn.utils.metadata_routing import (
+    MetadataRouter,
+    MethodMapping,
+    _routing_enabled,
+    get_routing_for_object,
+)
 
-from .._era_axes import keep_pair, read_known
-from .._era_routing import takes
+from .._era_axes import keep_pair, known_order, read_known, with_order
+from .._era_routing import routed, takes, with_requests
 from .._label_columns import EraColumns
 from .._progress import Progress
 from .._warnings import listed
@@ -32,12 +37,57 @@ from ._search_scores import (
 from ._times_and_groups import times_first
 
 
+class _Candidates:
+    """Stands in for a search's estimator, as scikit-learn makes candidates of it:
+    `set_params` returns a copy, which takes eras and weights by its own parts.
+    """
+
+    def __init__(self, estimator: Any, era_order: Any) -> None:
+        self.estimator, self._era_order = estimator, era_order
+
+    def __sklearn_clone__(self) -> Any:
+        return self  # `set_params` copies
+
+    def __sklearn_tags__(self) -> Any:
+        return get_tags(self.estimator)
+
+    def set_params(self, **params: Any) -> Any:
+        model = clone(self.estimator)
+        model.set_params(**params)  # which returns None if the model is frozen
+        model = with_order(model, self._era_order, copy=False)
+        model = with_requests(model, copy=False)
+        model.fit = partial(_fit_candidate, model)
+        return model
+
+
+def _fit_candidate(model: Any, X: Any, *y: Any, **metadata: Any) -> Any:
+    """Fit a candidate by its own method, in place of which it has this function."""
+    vars(model).pop("fit", None)  # frozen models are shared by threads
+    by_user = _routing_enabled()
+    with routed(model):
+        return model.fit(X, *y, **_arguments_of(model, metadata, by_user))
+
+
+def _arguments_of(model: Any, metadata: dict[str, Any], by_user: bool) -> Any:
+    """Return the arguments of a candidate's fit, chosen from those of the search's:
+    by the candidate's requests if metadata are routed `by_user`.
+    """
+    if by_user:
+        mapping = MethodMapping().add(caller="fit", callee="fit")
+        router = MetadataRouter("EraSearchCV").add(model=model, method_mapping=mapping)
+        return router.route_params(caller="fit", params=metadata).model.fit
+    others = dict(metadata)
+    eras, weights = others.pop("eras"), others.pop("sample_weight", None)
+    return others | fit_arguments(model, eras, weights)
+
+
 class SearchByEra(GridSearchCV):
     """The steps of scikit-learn's search that `EraSearchCV` replaces by its own."""
 
     # Parameters that are others in a part of a fit.
     param_grid: Any
     cv: Any
+    estimator: Any
     verbose: int
     _eras: Any = None  # of rows, in a fit: `EncodedEras`
     _targets: Any = None  # in a fit
@@ -50,6 +100,7 @@ class SearchByEra(GridSearchCV):
         """Evaluate the candidates. If `verbose` is 1 and no callbacks follow the
         search, evaluate a few at a time, so that progress can be printed.
         """
+        self.estimator = self.estimator.estimator  # of `_Candidates`
         candidates, verbose = [*ParameterGrid(self.param_grid)], self.verbose
         n, n_known = len(candidates), 0
         if verbose != 1 or not n or hasattr(self, "_skl_callbacks"):
@@ -107,28 +158,29 @@ class SearchByEra(GridSearchCV):
         return self.cv is None or isinstance(self.cv, Integral)
 
     def _get_routed_params_for_fit(self, params: dict[str, Any]) -> Any:
-        """Return the arguments of fits, splitter and scorer, with eras for each that
-        takes eras. If `cv` is a number or None, set it to a list of folds of eras.
+        """Return the arguments of splitter and scorer, and those of all fits, of which
+        each candidate takes its own. If `cv` is a number or None, set it to a list of
+        folds of eras. Put `_Candidates` in the place of the estimator.
         """
         eras, is_routed = params["eras"], _routing_enabled()
         weights = params.get("sample_weight")
         if not is_routed:
             params = {name: x for name, x in params.items() if name != "eras"}
-        routed = super()._get_routed_params_for_fit(params)
-        of_fit, of_split = routed.estimator.fit, routed.splitter.split
-        if not is_routed:
-            of_fit.pop("sample_weight", None)
-            of_fit |= fit_arguments(self.estimator, eras, weights)
+            if self.rule != "best":  # weights that the plain model lacks are an error
+                fit_arguments(self.estimator, eras, weights)
+        arguments = super()._get_routed_params_for_fit(params)
+        of_fit = params if is_routed else {**arguments.estimator.fit, "eras": eras}
+        arguments.estimator.fit, of_split = of_fit, arguments.splitter.split
         codes, groups = self._eras.codes, self._eras.groups
-        self._arguments = of_fit, of_split
         known: Any = codes
         if groups is not None:
             known = EraColumns([codes, groups.codes], calendar=eras.calendar)
-        routed.scorer.score["era_codes"] = known
+        arguments.scorer.score["era_codes"] = known
+        is_ordered = self.era_order_ == "ordered"
         if self._splits_eras():
             # In place of scikit-learn's folds of rows.
             self.cv = split_eras(
-                self.cv, codes, None, self._eras, self.era_order_ == "ordered",
+                self.cv, codes, None, self._eras, is_ordered,
                 "EraSearchCV", rows=self._eras.rows_with_weight(weights), gap=self.gap,
                 horizon=self.horizon, group=self.group, tests_half=True,
             )  # fmt: skip
@@ -136,21 +188,25 @@ class SearchByEra(GridSearchCV):
             not hasattr(self.cv, "split") or takes(self.cv.split, "groups")
         ):
             # Codes of ordered eras: a splitter need not find the order again.
-            is_ordered = self.era_order_ == "ordered"
             given = codes if is_ordered else eras
             if groups is not None:
                 self.cv = times_first(self.cv)
             of_split["groups"] = groups_for(self.cv, self._eras, given)
-        return routed
+        order = known_order(self._eras, is_ordered)
+        self.estimator = _Candidates(self.estimator, order)
+        self._arguments = self.estimator, of_fit, of_split
+        return arguments
 
     def _explain_failure(self, X: Any, y: Any) -> None:
         """Repeat the first candidate's fits, to raise an error that names the fold."""
-        of_fit, of_split = self._arguments
+        candidates, of_fit, of_split = self._arguments
         first = next(iter(ParameterGrid(self.param_grid)))
-        model = clone(self.estimator).set_params(**clone(first, safe=False))
+        model = candidates.set_params(**clone(first, safe=False))
+        del model.fit  # of a whole search
         cv = check_cv(self.cv, y, classifier=is_classifier(self.estimator))
         folds = [*cv.split(X, y, **of_split)]
-        fit_folds(model, X, y, self._eras, folds, of_fit, None)
+        arguments = _arguments_of(model, of_fit, _routing_enabled())
+        fit_folds(model, X, y, self._eras, folds, arguments, None)
 
     def _get_scorers(self, by_era: bool = True) -> tuple[Any, str]:
         """Return the scorer, or the scorers of several metrics, and the metric's name.

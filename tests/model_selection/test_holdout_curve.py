@@ -8,13 +8,20 @@ import numpy as np
 import pytest
 from matplotlib.figure import Figure
 from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.base import clone
 from sklearn.ensemble import RandomForestRegressor
 from sklearn.exceptions import UndefinedMetricWarning
 from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.metrics import r2_score, roc_auc_score
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 
-from sklearn_era.ensemble import TimeRobustForestRegressor
+from sklearn_era.ensemble import (
+    HistGradientBoostingRegressor,
+    TimeRobustForestRegressor,
+)
 from sklearn_era.model_selection import HoldoutCurveDisplay, holdout_curve
+from sklearn_era.preprocessing import EraStandardScaler
 
 mpl.use("agg")
 rng = np.random.default_rng(0)
@@ -92,6 +99,23 @@ def test_values_reach_the_model_as_they_are(name, values, are_numbers):
     if not are_numbers:
         ticks = [tick.get_text() for tick in display.ax_.get_xticklabels()]
         assert ticks == [*map(str, values)]
+
+
+@pytest.mark.parametrize(("plain", "part", "values"), [
+    (make_pipeline("passthrough", Ridge()), "passthrough",
+     [StandardScaler(), EraStandardScaler()]),
+    (make_pipeline(StandardScaler(), Ridge()), "ridge",
+     [HistGradientBoostingRegressor(max_iter=3, split_criterion="era"), Ridge(2.0)]),
+])  # fmt: skip
+def test_each_value_gets_eras_if_its_own_parts_take_them(plain, part, values):
+    shops = np.array(list("abcdef"))[years - 2010]  # text, which has no order
+    given = {"eras": shops, "test_eras": ["b", "f"], "era_order": "unordered"}
+    rows = X + years[:, None]
+    curve = holdout_curve(plain, rows, y, param_name=part, param_range=values, **given)
+    for value, scores in zip(values, curve.test_scores, strict=True):
+        model, of = clone(plain).set_params(**{part: value}), {"param_name": "verbose"}
+        alone = holdout_curve(model, rows, y, **of, param_range=[False], **given)
+        assert_array_equal(scores, alone.test_scores[0])
 
 
 def test_eras_without_a_score_are_left_out_of_the_curve():

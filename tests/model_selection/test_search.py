@@ -14,6 +14,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy.sparse import coo_array
 from sklearn import config_context, model_selection
 from sklearn.base import clone, is_classifier, is_regressor
+from sklearn.compose import TransformedTargetRegressor
 from sklearn.dummy import DummyClassifier
 from sklearn.exceptions import FitFailedWarning, UndefinedMetricWarning
 from sklearn.linear_model import Lasso, LogisticRegression, Ridge
@@ -31,9 +32,14 @@ from sklearn.preprocessing import StandardScaler
 
 from helpers.data import make_levels
 from helpers.grids import from_1_9, slow
+from sklearn_era._era_routing import ask
 from sklearn_era._progress import Progress
 from sklearn_era.auto import AutoEraClassifier, AutoEraRegressor
-from sklearn_era.calibration import EraCalibratedClassifier, EraConformalClassifier
+from sklearn_era.calibration import (
+    EraCalibratedClassifier,
+    EraConformalClassifier,
+    EraConformalRegressor,
+)
 from sklearn_era.ensemble import BinnedDataset, EraForestRegressor
 from sklearn_era.ensemble import HistGradientBoostingClassifier as Classifier
 from sklearn_era.ensemble import HistGradientBoostingRegressor as Regressor
@@ -46,6 +52,8 @@ from sklearn_era.model_selection import (
     holdout_curve,
 )
 from sklearn_era.model_selection import EraWalkForwardSplit as EraWalk
+from sklearn_era.model_selection._out_of_era import fit_arguments, fit_rows
+from sklearn_era.preprocessing import EraStandardScaler
 
 ALPHAS = {"alpha": [1.0, 100.0]}
 MODEL = "histgradientboostingregressor"  # in a pipeline
@@ -352,6 +360,81 @@ def test_eras_and_weights_go_to_fit_and_scores(in_pipeline):
     expected = -np.average(squares, weights=weights[rows])
     place = search.era_labels_.tolist().index(eras[rows[0]])
     assert search.era_scores_[0, place] == pytest.approx(expected)
+
+
+AT_ONCE = make_pipeline(StandardScaler(), Ridge())
+BY_ERA = make_pipeline(EraStandardScaler(), Ridge())
+TREES = Regressor(max_iter=3, split_criterion="era")
+NEAREST = KNeighborsRegressor()  # without weights
+
+
+@pytest.mark.parametrize("routing", [False, True])
+@pytest.mark.parametrize(("plain", "part", "other"), [
+    (AT_ONCE, "standardscaler", EraStandardScaler()), (AT_ONCE, "ridge", TREES),
+    (BY_ERA, "erastandardscaler", StandardScaler()),
+    (BY_ERA, "erastandardscaler", "passthrough"),
+    (make_pipeline(StandardScaler(), TREES), MODEL, Ridge()),
+    (make_pipeline(EraStandardScaler(), TREES), MODEL, NEAREST),
+    (TransformedTargetRegressor(Ridge()), "regressor", BY_ERA),
+], ids=lambda x: type(x).__name__)  # fmt: skip
+def test_each_candidate_gets_what_its_own_parts_take(plain, part, other, routing):
+    frame = pd.DataFrame(X + 5 * eras[:, None], columns=["a", "b", "c"])
+    frame["shop"] = np.array(list("abcdefghijkl"))[eras]  # text, which has no order
+    given = {"eras": "shop"}
+    if not routing and other is not NEAREST:
+        given["sample_weight"] = np.linspace(1, 9, 240)
+    replaced = clone(plain).set_params(**{part: other})
+    known = {"era_order": "unordered", "error_score": "raise"}
+    alone = [EraSearchCV(x, {}, rule="best", **known) for x in (plain, replaced)]
+    both = EraSearchCV(plain, {part: [other]}, refit=lambda _: 1, **known)
+    with config_context(enable_metadata_routing=routing):
+        expected = [x.fit(frame, y, **given).era_scores_[0] for x in alone]
+        assert_array_equal(both.fit(frame, y, **given).era_scores_, expected)
+        assert_array_equal(both.predict(frame), alone[1].predict(frame))
+    assert both.best_params_ == {part: other}
+
+
+def test_weights_are_for_candidates_that_take_them():
+    given, why = {"eras": eras, "sample_weight": np.linspace(1, 9, 240)}, "no weights;"
+    warnings.simplefilter("ignore")  # restored after each test
+    search = EraSearchCV(AT_ONCE, {"ridge": [NEAREST]})
+    with pytest.warns(FitFailedWarning, match=why):
+        assert search.fit(X, y, **given).best_index_ == 0
+    search = EraSearchCV(clone(AT_ONCE).set_params(ridge=NEAREST), {"ridge": [Ridge()]})
+    with pytest.raises(ValueError, match=f"^sample_weight: .* {why}"):
+        search.fit(X, y, **given)
+    search.set_params(rule="best").fit(X, y, **given)  # the plain model is no candidate
+    with pytest.raises(ValueError, match=f"^sample_weight: .* {why}"):
+        search.set_params(param_grid={}).fit(X, y, **given)
+
+
+@pytest.mark.parametrize("routing", [False, True])
+@pytest.mark.parametrize("wrap", [
+    lambda x: x, lambda x: make_pipeline(StandardScaler(), x),
+    TransformedTargetRegressor, EraConformalRegressor,
+])  # fmt: skip
+def test_rows_are_of_known_eras_if_the_model_asks_for_eras_to_score(wrap, routing):
+    X, y, eras = make_levels()
+    inner = Regressor(max_iter=3, era_effects="intercept")
+    with config_context(enable_metadata_routing=True):
+        inner.set_score_request(eras=True)
+    model, expected = wrap(inner), []
+    name = next(x for x in model.get_params() if x.endswith("era_effects"))
+    folds, plain = [*EraKFold(3).split(X, groups=eras)], clone(model)
+    plain.set_params(**{name: None})
+    for one in (plain, model):
+        for train, test in folds:
+            fitted = fit_rows(one, X, y, fit_arguments(one, eras, None), train)
+            p = ask(fitted, "predict", X[test], None if one is plain else eras[test])
+            squares, of_era = (p - y[test]) ** 2, eras[test]
+            of_eras = [squares[of_era == x].mean() for x in np.unique(of_era)]
+            expected.append(-np.mean(of_eras))
+    search = EraSearchCV(plain, {name: ["intercept"]}, cv=folds, error_score="raise")
+    with config_context(enable_metadata_routing=routing):
+        results = search.fit(X, y, eras=eras).cv_results_
+    found = np.column_stack([results[f"split{k}_test_score"] for k in range(3)])
+    assert_allclose(found.ravel(), expected)
+    assert search.best_params_ == {name: "intercept"}
 
 
 def test_differences_are_drawn_with_their_errors():

@@ -9,13 +9,15 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.stats import norm, rankdata
 from sklearn import config_context
-from sklearn.base import clone
+from sklearn.base import clone, is_classifier
 from sklearn.cluster import KMeans
 from sklearn.compose import make_column_transformer
+from sklearn.dummy import DummyClassifier
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import (
     GammaRegressor,
     LinearRegression,
+    LogisticRegression,
     PoissonRegressor,
     Ridge,
     TweedieRegressor,
@@ -28,7 +30,7 @@ from sklearn.preprocessing import RobustScaler, StandardScaler
 from helpers.grids import from_1_9, on_grid
 from sklearn_era.auto import AutoEraRegressor
 from sklearn_era.calibration import EraConformalRegressor
-from sklearn_era.ensemble import EraForestRegressor
+from sklearn_era.ensemble import EraForestRegressor, JustTrainTwice
 from sklearn_era.ensemble import HistGradientBoostingRegressor as Booster
 from sklearn_era.metrics import make_era_scorer
 from sklearn_era.model_selection import EraSearchCV
@@ -437,6 +439,27 @@ def test_weights_reach_the_last_step_behind_transformers_by_era(outer):
     assert_array_equal(found, expected.predict(scaled, **known))
     unweighted = outer(FEW_TREES).fit(scaled, y, **known)
     assert not np.array_equal(found, unweighted.predict(scaled, **known))
+
+
+@pytest.mark.parametrize("last", [
+    EraSearchCV(Ridge(), {}), EraConformalRegressor(Ridge()),
+    JustTrainTwice(LogisticRegression(), identification_estimator=DummyClassifier()),
+])  # fmt: skip
+def test_eras_to_predict_are_for_transformers_if_the_last_step_takes_none(last):
+    rows, y, eras = make_task()
+    known = {} if is_classifier(last) else {"eras": eras}
+    y = y if known else y > np.median(y)
+    pipeline = make_pipeline(EraStandardScaler(), last)
+    scaled = pipeline[0].fit_transform(rows, eras=eras)
+    expected = clone(last).fit(scaled, y, **known).predict(scaled)
+    with config_context(enable_metadata_routing=True):
+        pipeline.fit(rows, y, eras=eras)
+        assert_array_equal(pipeline.predict(rows, eras=eras), expected)
+    if known:
+        search = EraSearchCV(pipeline, {}).fit(rows, y, eras=eras)
+        assert_array_equal(search.predict(rows, eras=eras), expected)
+    with pytest.raises(ValueError, match="takes none; leave eras out"):
+        pipeline[-1].predict(scaled, eras=eras)
 
 
 @pytest.mark.parametrize("outer", [EraConformalRegressor, lambda m: EraSearchCV(m, {})])
