@@ -77,12 +77,11 @@ _FITTED: dict[str, Any] = {
         (tuple, "_typical _pair"), (list | None, "_preprocessor"),
         (list, "update_log_ _rules _codings estimators_ _of_eras _columns"),
         (list, "categories_ encodings_ _cells _encoded _relative"),
-        (BaseEstimator | None, "encoder_"), (np.ndarray | list, "_training"),
+        (BaseEstimator | None, "encoder_ _plain"), (np.ndarray | list, "_training"),
         (str | float | int | np.generic, "_smooth _robust _variation _count"),
         (BaseEstimator, "estimator_ identification_estimator_ best_estimator_"),
-        (BaseEstimator, "regressor_ transformer_ _plain"), (BaseLoss, "_loss"),
-        (np.random.Generator, "_feature_subsample_rng"),
-        (str | list | None, "_era_column"),
+        (BaseEstimator, "regressor_ transformer_"), (str | list | None, "_era_column"),
+        (np.random.Generator, "_feature_subsample_rng"), (BaseLoss, "_loss"),
     )
     for name in names.split()
 }  # fmt: skip
