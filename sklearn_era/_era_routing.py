@@ -55,6 +55,7 @@ class PredictsByEra:
     __metadata_request__score: ClassVar = {"eras": False}
 
     def get_metadata_routing(self) -> Any:
+        """Return the requests of metadata, as scikit-learn's metadata routing asks."""
         return requests_of(self)
 
 
