@@ -147,7 +147,7 @@ def as_matrix(
 def places_in(known: Sequence[Any] | NDArray[Any], values: Any) -> NDArray[np.intp]:
     """Return each value's index in `known`; new categories get the index len(known)."""
     places = {_as_category(x): i for i, x in enumerate(known)}  # dates of old pickles
-    return np.array([places.get(x, len(places)) for x in values], dtype=np.intp)
+    return np.array([places.get(x, len(known)) for x in values], dtype=np.intp)
 
 
 def sorted_categories(values: NDArray[Any]) -> list[Any]:

@@ -10,6 +10,7 @@ from sklearn import linear_model
 from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
 
+from sklearn_era._tables.columns import places_in
 from sklearn_era.auto._linear import PENALTIES, LinearClassifier, LinearRegressor
 
 RNG, N = np.random.default_rng(0), 300
@@ -160,3 +161,10 @@ def test_dates_of_older_pickles_stay_known():
     expected = model.predict(rows)
     model._codings[1] = [day.date() for day in model._codings[1]]
     assert_array_equal(model.predict(rows), expected)
+
+
+def test_a_new_category_has_no_place_of_a_known_one():
+    """Also if, in an older pickle, two categories are the same to this version."""
+    days = [datetime.datetime(2024, 1, day) for day in (1, 2, 3)]
+    known = [None, pd.NaT, days[0], days[0].date(), days[1]]
+    assert places_in(known, days).tolist() == [3, 4, 5]
