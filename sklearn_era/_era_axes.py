@@ -35,8 +35,9 @@ class EraAxes:
 
 
 def read_axes(
-    eras: Any, X: Table, era_order: Any, what: str, name: str = "eras"
-) -> EraAxes:
+    eras: Any, X: Table, era_order: Any, what: str, name: str = "eras",
+    X_name: str = "X",
+) -> EraAxes:  # fmt: skip
     """Read labels as `EraAxes`. The labels are one column, or two in a table or a
     tuple. `era_order` states which column has an order; with "auto", the labels decide.
     Raise ValueError for more than two columns, or if it is unclear which one is time.
@@ -55,7 +56,7 @@ def read_axes(
     if is_pair and tuple(era_order) not in (TIME_FIRST, TIME_FIRST[::-1]):
         raise ValueError(f"era_order={era_order!r} must be of two columns: {_EITHER}.")
     rows = columns[0].labels if X is None else X
-    encoded = [read_eras(x.labels, rows, name=x.text) for x in columns]
+    encoded = [read_eras(x.labels, rows, name=x.text, X_name=X_name) for x in columns]
     if len(columns) == 1:
         [eras] = encoded
         is_time = are_ordered(eras, era_order, what)
@@ -86,7 +87,7 @@ def read_one(
 
 
 def read_known(
-    eras: Eras, X: Table, era_order: EraOrder, name: str
+    eras: Eras, X: Table, era_order: EraOrder, what: str, **names: str
 ) -> tuple[Any, EncodedEras, bool]:
     """For labels in one column, return the same as `read_one`. With a pair or "auto" as
     `era_order`, labels may also have two columns, times and groups; then return the
@@ -94,8 +95,8 @@ def read_known(
     """
     is_one = era_order in ("ordered", "unordered") or len(label_columns(eras)) != 2
     if is_one and isinstance(era_order, str):
-        return read_one(eras, X, era_order, name)
-    axes = read_axes(eras, X, era_order, name)
+        return read_one(eras, X, era_order, what)
+    axes = read_axes(eras, X, era_order, what, **names)
     assert axes.time is not None  # of two columns
     assert axes.groups is not None
     calendar = eras.calendar if isinstance(eras, EraColumns) else None
@@ -108,22 +109,25 @@ def read_known(
     return columns, replace(axes.time, groups=axes.groups, pair=pair), True
 
 
-def read_again(model: BaseEstimator, eras: Eras, X: Table) -> tuple[Any, EncodedEras]:
+def read_again(
+    model: BaseEstimator, eras: Eras, X: Table, name: str = "eras", X_name: str = "X"
+) -> tuple[Any, EncodedEras]:
     """Read two columns of labels as in the model's fit; return the labels and their
     encoding. Columns with the same names as in the fit may come in either order.
     """
     order, names = (tuple(x) for x in model._pair)
     if isinstance(eras, EraColumns):
         order = TIME_FIRST
-    elif len(columns := label_columns(eras)) != 2:
+    elif len(columns := label_columns(eras, name)) != 2:
         shown = f" ({names[0]!r} and {names[1]!r})" if isinstance(names[0], str) else ""
         raise ValueError(
-            f"eras has {len(columns)} column(s), and the fit of {type(model).__name__} "
-            f"took two, times and groups{shown}: pass both."
+            f"{name} has {len(columns)} column(s), and the fit of "
+            f"{type(model).__name__} took two, times and groups{shown}: pass both."
         )
     elif tuple(column.key for column in columns) == names[::-1] != names:
         order = order[::-1]
-    return read_known(eras, X, order, type(model).__name__)[:2]
+    what, given = type(model).__name__, {"name": name, "X_name": X_name}
+    return read_known(eras, X, order, what, **given)[:2]
 
 
 def known_order(eras: EncodedEras, is_ordered: bool) -> Any:

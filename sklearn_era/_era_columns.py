@@ -121,7 +121,8 @@ def _in_order_of(known: list[str], eras: Any, are_names: bool, name: str) -> Any
         is_same = isinstance(eras, list) and len(eras) == len(known)
         return known if is_same and {*eras} == {*known} else eras
     check_collected(eras, name, by_column=True)
-    if has_named_columns(eras) and {*names_of_columns(eras)} == {*known}:
+    names = [*names_of_columns(eras)] if has_named_columns(eras) else []
+    if len(names) == len(known) and {*names} == {*known}:
         return eras[known] if is_data_frame(eras) else eras.select(known)
     return eras
 

@@ -147,7 +147,7 @@ def as_matrix(
 def places_in(known: Sequence[Any] | NDArray[Any], values: Any) -> NDArray[np.intp]:
     """Return each value's index in `known`; new categories get the index len(known)."""
     places = {_as_category(x): i for i, x in enumerate(known)}  # dates of old pickles
-    return np.array([places.get(x, len(places)) for x in values], dtype=np.intp)
+    return np.array([places.get(x, len(known)) for x in values], dtype=np.intp)
 
 
 def sorted_categories(values: NDArray[Any]) -> list[Any]:
@@ -352,7 +352,9 @@ def _as_number(value: Any) -> float:
 def as_categories(values: Any, column: object, name: str = "X") -> NDArray[Any]:
     """Return a column's values as objects, missing ones as None, dates as datetimes."""
     if isinstance(values, np.ndarray) and values.dtype.kind in "mM":
-        values = [*values]  # of nanoseconds, NumPy would make integers
+        # Of nanoseconds, NumPy would make integers. In NumPy 1, all NaT have one hash.
+        rows = zip(values, np.isnat(values), strict=True)
+        values = [None if is_missing else value for value, is_missing in rows]
     is_polars = hasattr(values, "cast")
     raw = values.to_list() if is_polars else np.asarray(values, object).tolist()
     categories = np.empty(len(raw), dtype=object)

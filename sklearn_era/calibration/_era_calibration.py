@@ -17,6 +17,7 @@ from ._recalibration import RandomEffects, log_odds, modes
 _WITH_ERRORS = (
     "in_the_large", "intercept", "slope", "ratio", "shrunken_level", "shrunken_slope",
 )  # fmt: skip
+_LEAST_OVERLAP = 1e-5  # of log-odds; in less, rounding would make up slopes
 
 
 class _Calibration(EraScores):
@@ -32,7 +33,7 @@ def _overlap(y: Array, z: Array, codes: NDArray[Any], n_eras: int) -> NDArray[np
     at = y.astype(np.intp), codes
     np.minimum.at(low, at, z)
     np.maximum.at(high, at, z)
-    return (high[0] > low[1]) & (high[1] > low[0])
+    return (high[0] - low[1] > _LEAST_OVERLAP) & (high[1] - low[0] > _LEAST_OVERLAP)
 
 
 def _fit_alone(
@@ -91,9 +92,9 @@ def era_calibration(
         ``slope_error`` (if shrunken, with the mean's error, but not the spread's); the
         means ``observed`` and ``predicted``; and the numbers of rows, ``n_samples``,
         and of positive ones, ``n_events``. An era of one class has NaN for
-        ``in_the_large`` and, like an era whose classes do not overlap in z, for
-        ``intercept`` and ``slope``. The dicts `typical` and `spread` hold the mean and
-        the standard deviation over eras of ``level`` and ``slope``.
+        ``in_the_large`` and, like an era whose classes overlap in z by less than
+        1e-5, for ``intercept`` and ``slope``. The dicts `typical` and `spread` hold the
+        mean and the standard deviation over eras of ``level`` and ``slope``.
 
     Raises
     ------

@@ -59,7 +59,10 @@ class RandomEffects(NamedTuple):
         center = float(np.average(z, weights=weights))
         x = np.stack([np.ones_like(p), z - center])
         given = y, x, center, weights, codes
-        *found, converges = _estimate(given, n_eras, np.zeros((2, 2)))
+        try:
+            *found, converges = _estimate(given, n_eras, np.zeros((2, 2)))
+        except np.linalg.LinAlgError:  # too far away
+            converges = False
         if not converges:  # classes do not overlap, and the mean runs to infinity
             *found, _ = _estimate(given, n_eras, _PRIOR)
         effects, errors, of_both = found

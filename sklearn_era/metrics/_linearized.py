@@ -60,9 +60,9 @@ def _share_explained(
     for residuals, own in zip((y - p).T, y.T, strict=True):
         center = np.average(residuals, weights=weights) if is_centered else 0.0
         left, of_left = mean_of_rows((residuals - center) ** 2, weights)
-        total, of_total = mean_of_rows(
-            (own - np.average(own, weights=weights)) ** 2, weights
-        )
+        # The mean of equal targets may differ from them in its last digit.
+        mean = np.average(own, weights=weights) if np.ptp(own) > 0 else own[0]
+        total, of_total = mean_of_rows((own - mean) ** 2, weights)
         with np.errstate(all="ignore"):  # of targets that do not vary
             share = np.divide(left, total)
             found.append((1 - share, (share * of_total - of_left) / total))

@@ -10,6 +10,7 @@ from sklearn import linear_model
 from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
 
+from sklearn_era._tables.columns import as_categories, places_in
 from sklearn_era.auto._linear import PENALTIES, LinearClassifier, LinearRegressor
 
 RNG, N = np.random.default_rng(0), 300
@@ -160,3 +161,20 @@ def test_dates_of_older_pickles_stay_known():
     expected = model.predict(rows)
     model._codings[1] = [day.date() for day in model._codings[1]]
     assert_array_equal(model.predict(rows), expected)
+
+
+@pytest.mark.parametrize("unit", ["D", "us", "ns"])
+@pytest.mark.parametrize("kind", "mM")
+def test_missing_dates_and_durations_of_arrays_are_none(kind, unit):
+    """Before categories are looked up: NaT differs from itself."""
+    values = np.array([0, "NaT", 0] * 9, dtype="O").astype(f"{kind}8[{unit}]")
+    found = as_categories(values, "day")
+    first = datetime.timedelta(0) if kind == "m" else datetime.datetime(1970, 1, 1)
+    assert found.tolist() == [first, None, first] * 9
+
+
+def test_a_new_category_has_no_place_of_a_known_one():
+    """Also if, in an older pickle, two categories are the same to this version."""
+    days = [datetime.datetime(2024, 1, day) for day in (1, 2, 3)]
+    known = [None, pd.NaT, days[0], days[0].date(), days[1]]
+    assert places_in(known, days).tolist() == [3, 4, 5]

@@ -93,6 +93,20 @@ def test_eras_that_do_not_differ_have_the_errors_of_all_rows_together(n_eras):
     assert found["shrunken_level_error"] == pytest.approx([error] * n_eras, rel=1e-3)
 
 
+@pytest.mark.parametrize("spread", 10.0 ** np.arange(-16, -2))
+def test_probabilities_that_hardly_vary_have_levels(spread):
+    rng = np.random.default_rng(0)
+    for _ in range(5):
+        p = expit(spread * rng.normal(size=300) - 0.4)
+        y, eras = 1 * (rng.random(300) < p), rng.integers(0, 6, 300)
+        found = era_calibration(y, p, eras=eras).scores
+        constant = era_calibration(y, np.full(300, expit(-0.4)), eras=eras).scores
+        expected = pytest.approx(constant["in_the_large"], abs=0.01)
+        assert found["in_the_large"] == expected
+        assert np.isnan(found["slope"]).all() == (spread < 2e-6)
+        assert np.isfinite(found["shrunken_level_error"]).all()
+
+
 @pytest.mark.parametrize(("n_eras", "n_rows", "spread", "shift", "is_rounded"), [
     (200, 5, 1.0, 0.0, False), (50, 20, 1.0, 0.0, True), (20, 200, 0.0, 0.0, False),
     (100, 30, 0.0, -5.0, False), (30, 4, 5.0, 0.0, False), (20, 3, 0.0, 0.0, True),

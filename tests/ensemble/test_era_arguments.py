@@ -270,6 +270,10 @@ def test_columns_of_eras_come_in_the_order_of_the_fit(model):
         predict(frame, eras=pl.from_pandas(eras).lazy())
     with pytest.raises(ValueError, match=r"^eras has 2 columns 'month'; give each a"):
         predict(frame, eras=eras.set_axis(["month", "month"], axis=1))
+    of_arrow = pa.Table.from_pandas(eras)
+    months = pa.table([*of_arrow.columns, of_arrow["month"]], [*eras, "month"])
+    with pytest.raises(ValueError, match=r"^eras has 2 columns 'month'; give each a"):
+        predict(frame, eras=months)
 
 
 @pytest.mark.parametrize("model", BY_COMBINATION, ids=lambda x: type(x).__name__)

@@ -282,16 +282,17 @@ def test_rows_that_say_nothing_of_the_error_have_none(metric):
         assert np.isnan(errors.scores).all()
 
 
+@pytest.mark.parametrize("value", [3.0, 0.1])  # the mean of 0.1s is another number
 @pytest.mark.parametrize("n_outputs", [1, 2])
 @pytest.mark.parametrize(
     "metric", [metrics.r2_score, metrics.explained_variance_score], ids=name_of
 )
-def test_targets_that_do_not_vary_tell_no_error(metric, n_outputs):
+def test_targets_that_do_not_vary_tell_no_error(metric, n_outputs, value):
     y, p = (np.column_stack([x] * n_outputs) for x in draw(metric))
     given = {"eras": np.repeat([0, 1, 2], 20), "metric": metric}
     expected = era_standard_errors(y, p, **given).scores
     assert np.isfinite(expected).all()
-    y[20:40, 0], expected[1] = 3.0, np.nan
+    y[20:40, 0], expected[1] = value, np.nan
     for predicted in (p, np.vstack([p[:20], y[20:40], p[40:]])):
         found = era_standard_errors(y, predicted, **given).scores
         assert_array_equal(found, expected)

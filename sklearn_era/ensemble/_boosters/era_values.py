@@ -20,6 +20,8 @@ _OF_KNOWN_VARIANCE = (HalfBinomialLoss, HalfMultinomialLoss, HalfPoissonLoss)
 # Degrees of freedom that the noise of earlier rows counts for at most. Trees fit their
 # own rows, which makes it too small for others, once these are enough to tell theirs.
 _MOST_BEFORE = 10.0
+# Newton steps nearer to 1, in eras far above their predictions, are 1 by rounding.
+_LARGEST_OF_GAMMA = 1 - 2.0**-40
 
 
 def values_of_eras(
@@ -88,6 +90,7 @@ def values_of_eras(
         elif is_known:
             step = np.clip(step, -largest_step, largest_step)
         elif isinstance(loss, HalfGammaLoss):
+            step = np.minimum(step, _LARGEST_OF_GAMMA)
             step, H = -np.log1p(-step), H - H * step
         if freedom > 0:
             before, m = noise[0, k], min(noise[1, k], _MOST_BEFORE)

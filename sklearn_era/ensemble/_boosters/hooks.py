@@ -199,7 +199,7 @@ class EraFitMixin(InterceptUpdatesMixin, EraScoringMixin):
             if encoded is None or encoded.groups is None:
                 eras_val = check_eras(eras_val, X_val, name="eras_val", X_name="X_val")
             else:
-                of_rows = read_again(self, eras_val, X_val)[1]
+                of_rows = read_again(self, eras_val, X_val, "eras_val", "X_val")[1]
                 state.held_out_groups, eras_val = of_rows.groups, of_rows.decode()
         return encoded, eras_val
 

@@ -203,6 +203,17 @@ def test_intercepts_of_amounts_that_grow_converge(effects, growth):
     assert np.diff(levels) == pytest.approx(np.full(23, np.log(growth)), abs=0.5)
 
 
+@pytest.mark.parametrize("log_factor", [-300.0, 30.0, 100.0])
+def test_amounts_far_from_those_of_the_fit_are_taken_in(log_factor):
+    rng = np.random.default_rng(0)
+    month, X, y = np.repeat(np.arange(9), 50), np.zeros((450, 1)), rng.gamma(4, 1, 450)
+    y[400:] *= np.exp(log_factor)
+    model = Regressor(loss="gamma", max_iter=3, era_effects=Intercepts("last"))
+    model.set_params(early_stopping=False).fit(X[:400], y[:400], eras=month[:400])
+    model._update_intercepts(X[400:], y[400:], month[400:])
+    assert model.era_intercepts_[8] == pytest.approx(log_factor, abs=1)
+
+
 @each_target
 def test_a_step_of_the_intercepts_is_that_of_the_equations(target):
     model, X, y, weights, eras = problem(target, max_iter=1, era_effects="intercept")

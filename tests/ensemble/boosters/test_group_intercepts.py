@@ -195,6 +195,13 @@ def test_validation_rows_have_times_and_groups_in_either_order():
         for names in (["week", "shop"], ["shop", "week"])
     ]
     assert_array_equal(*scores)
+    for wrong, message in (
+        (ERAS.shop, r"^eras_val has 1 column\(s\)"),
+        (ERAS[:9], r"^eras_val\['week'\] has 9 labels, but X_val has 840 rows"),
+        (ERAS.assign(shop=None), r"^eras_val\['shop'\] has 840 missing"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            model.fit(X, y, eras=ERAS, X_val=X, y_val=y, eras_val=wrong)
 
 
 def test_updates_take_in_weeks_of_known_and_new_groups():
