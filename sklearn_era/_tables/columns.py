@@ -352,9 +352,7 @@ def _as_number(value: Any) -> float:
 def as_categories(values: Any, column: object, name: str = "X") -> NDArray[Any]:
     """Return a column's values as objects, missing ones as None, dates as datetimes."""
     if isinstance(values, np.ndarray) and values.dtype.kind in "mM":
-        # Of nanoseconds, NumPy would make integers. In NumPy 1, all NaT have one hash.
-        rows = zip(values, np.isnat(values), strict=True)
-        values = [None if is_missing else value for value, is_missing in rows]
+        values = [None if np.isnat(x) else x for x in values]  # NumPy makes integers
     is_polars = hasattr(values, "cast")
     raw = values.to_list() if is_polars else np.asarray(values, object).tolist()
     categories = np.empty(len(raw), dtype=object)
