@@ -143,12 +143,14 @@ def takes_eras(model: BaseEstimator, method: str) -> bool:
         return True
     if not takes(respond, "eras"):
         return False
-    # By ``**kwargs``, StackingRegressor takes what its final model does, and
-    # LightGBM's models take parameters.
+    # By ``**kwargs``, StackingRegressor takes what its final model does, and models of
+    # LightGBM or Keras take parameters; models around others hand eras on.
     routing: Any = get_routing_for_object(last)
     if isinstance(routing, MetadataRouter):
         return bool(routing.consumes(method, ["eras"]))
-    return takes(last.fit, "eras")
+    is_outer = hasattr(last, "estimator") or hasattr(last, "regressor")
+    named = "eras" in inspect.signature(last.fit).parameters
+    return named or (is_outer and takes(last.fit, "eras"))
 
 
 def eras_for_prediction(model: BaseEstimator, eras: Eras | None) -> Any:
@@ -178,9 +180,11 @@ def is_scored_by_era(model: BaseEstimator) -> bool:
 
 
 def _last(model: Any, *, of_all: bool = False) -> Any:
-    """Return the innermost model. Enter pipelines, `TransformedTargetRegressor` and, if
-    `of_all`, all models that only hand eras on.
+    """Return the innermost model. Enter pipelines, `TransformedTargetRegressor`, frozen
+    models and, if `of_all`, all models that only hand eras on.
     """
+    if isinstance(model, FrozenEstimator):
+        return _last(model.estimator, of_all=of_all)
     if hasattr(model, "steps"):
         return _last(model[-1], of_all=of_all)
     names = ["regressor_"] * isinstance(model, TransformedTargetRegressor)

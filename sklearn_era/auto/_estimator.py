@@ -355,8 +355,8 @@ class _AutoEra(TakesInEras, PredictsByEra, BaseEstimator):
         if method == "predict" and hasattr(self, "classes_"):
             p = self._ask("predict_proba", X, eras)
             return self.classes_[p.argmax(axis=1)]
-        parts = []
-        with names_checked_once(self, X):
+        parts, routing = [], config_context(enable_metadata_routing=False)
+        with routing, names_checked_once(self, X):  # as in the fit
             X_of = self._columns_of(X)
             for name, model in self.members_.items():
                 found = answer(model, method, X_of(name), eras)

@@ -203,7 +203,8 @@ class Search:
                     "fitted or scored in some fold; fewer folds have more eras to "
                     f"train on. It fails by {error}"
                 )
-            if "eras" in error and isinstance(self.members[name], _ENSEMBLES):
+            ensemble = isinstance(self.members[name], _ENSEMBLES)
+            if ensemble and "eras" in of_folds[failed[0]]:
                 error += (
                     ". AutoEra does without metadata routing, by which alone the "
                     f"{type(self.members[name]).__name__} hands eras on: pass the "

@@ -37,6 +37,7 @@ from ._weights import LeftOut, equal_eras, update_weights
 _LEAST_P_VALUE = 0.05
 # Models around others; those of this package have `_hands_eras_on`.
 _OUTER = TransformedTargetRegressor, BaseSearchCV
+_INNER = "regressor_", "best_estimator_", "estimator_"
 
 
 class TakesInEras:
@@ -190,8 +191,11 @@ def _with_levels(
     member: Any, X: Any, y: NDArray[Any], eras: Any, weights: NDArray[np.float64]
 ) -> Any:
     """Return a copy of a fitted member. In the copy, boosters with intercepts, also
-    inside other models, have estimated the levels of the rows' eras.
+    inside other models, have estimated the levels of the rows' eras. Return a member
+    without such boosters itself: its transformers need not take the rows' targets.
     """
+    if not _has_levels(member):
+        return member
     model, rows = copy(member), (y, eras, weights)
     if isinstance(model, FrozenEstimator):
         model.estimator = _with_levels(model.estimator, X, *rows)
@@ -213,10 +217,26 @@ def _with_levels(
         if hasattr(model, "transformer_"):
             known = {"eras": eras} if hasattr(model, "_hands_eras_on") else {}
             y = model.transformer_.transform(y[:, np.newaxis], **known)[:, 0]
-        for name in ("regressor_", "best_estimator_", "estimator_"):
+        for name in _INNER:
             if (inner := vars(model).get(name)) is not None:
                 setattr(model, name, _with_levels(inner, X, y, eras, weights))
     return model
+
+
+def _has_levels(model: Any) -> bool:
+    """Return whether a model, or one inside it, is a booster with intercepts."""
+    inner: list[Any] = []
+    if isinstance(model, FrozenEstimator):
+        inner = [model.estimator]
+    elif hasattr(model, "steps"):
+        inner = [model.steps[-1][1]]
+    elif hasattr(model, "members_"):
+        inner = [*model.members_.values()]
+    elif isinstance(model, _OUTER) or hasattr(model, "_hands_eras_on"):
+        inner = [vars(model).get(name) for name in _INNER]
+    elif getattr(model, "era_effects", None) is not None:
+        return True
+    return any(map(_has_levels, inner))
 
 
 def _check_new(

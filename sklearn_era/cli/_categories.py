@@ -19,6 +19,7 @@ _WHOLE_FLOAT = re.compile(r"\A(-?(?:0|[1-9][0-9]*))\.0\Z")
 _WHOLE_DECIMAL = re.compile(r"\A(-?(?:0|[1-9][0-9]*))\.0+\Z")
 # Not 2024.10, which is not how the number 2024.1 is written.
 _NUMBER = re.compile(r"-?[0-9]{1,300}(\.[0-9]*[1-9])?")
+_DECIMAL = re.compile(r"(?i)-?[0-9.]+(e[-+]?[0-9]+)?")
 _TIME = re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d.*")
 
 
@@ -31,7 +32,7 @@ def spell(value: Any) -> str:
 
 def as_number(text: str, mark: str) -> str:
     """Return a text as `spell` writes it, if it is a number with the decimal `mark`."""
-    return spell(text.strip(" +").replace(mark or ".", "."))
+    return spell(text.rstrip(" ").lstrip(" +").replace(mark or ".", "."))
 
 
 def _plain(text: str) -> str:
@@ -77,9 +78,10 @@ def texts_as_fitted(texts: Sequence[str], known: Any, mark: str) -> Any:
     other whole numbers as integers. `mark` is the decimal mark.
     """
     spelled = {decoded(x): decoded(x) for x in known}
-    plain = {x: x if x in spelled else as_number(x, mark) for x in {*texts}}
-    found = find_known(plain.values(), spelled)
-    return np.array([found.get(plain[x], plain[x]) for x in texts], dtype=object)
+    numbers = {x: as_number(x, mark) for x in {*texts} if x not in spelled}
+    plain = {x: y for x, y in numbers.items() if _DECIMAL.fullmatch(y)}
+    found = find_known([plain.get(x, x) for x in {*texts}], spelled)
+    return np.array([found.get(y := plain.get(x, x), y) for x in texts], dtype=object)
 
 
 def values_as_fitted(

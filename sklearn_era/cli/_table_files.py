@@ -14,7 +14,7 @@ import pyarrow as pa
 from pandas.api import types
 from pyarrow import csv, dataset
 
-from sklearn_era._era_labels import kind_of, label_texts
+from sklearn_era._era_labels import categories_of, kind_of, label_texts
 from sklearn_era._era_routing import known_labels, takes
 from sklearn_era._eras import check_eras, encode_eras
 from sklearn_era._files import whole_file
@@ -162,7 +162,8 @@ class TableFile:
             if not other or (is_same and len({*values.values()}) == len(values)):
                 return column
             told = f"is read as text: '{other[0]}' is not {values[other[0]]}, a number."
-            _ui.echo(f"Warning: {argument}: column '{name}' {told}", err=True)
+            if argument != "DATA":
+                _ui.echo(f"Warning: {argument}: column '{name}' {told}", err=True)
         [(label, times)] = Counter(map(str.strip, values)).most_common(1)
         if times > 1:
             told = f"spells '{label}' in {times} ways that differ in spaces"
@@ -361,8 +362,7 @@ def eras_as_fitted(
             continue
         labels, mark = np.asarray(eras[i]), table.decimal
         was, now = kind_of(known[0]), kind_of(labels[0])
-        if was == "text" and types.infer_dtype(frame[name]) != "string":
-            # A text file has the spelling.
+        if was == "text" and (now != "text" or categories_of(eras[i]) is None):
             texts = table.read([name], [name])[name] if mark else label_texts(labels)
             eras[i] = _categories.texts_as_fitted([*texts], known, mark)
         elif now == "text" and (known.dtype.kind == "M" or was in ("bool", "number")):

@@ -289,7 +289,10 @@ def split_eras(
     except ValueError as error:  # of a splitter's argument, whose labels are eras here
         raise ValueError(re.sub(r"\Agroups has", "eras has", str(error))) from error
     every = np.arange(eras.codes.size)  # folds may be masks, or count from the end
-    given = [tuple(_safe_indexing(every, x) for x in fold) for fold in given]
+    given = [
+        tuple(_safe_indexing(every, [*x] if isinstance(x, range) else x) for x in fold)
+        for fold in given
+    ]
     if rows.size == every.size:
         return given
     kept = [tuple(x[np.isin(x, rows)] for x in fold) for fold in given]

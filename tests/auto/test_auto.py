@@ -12,7 +12,7 @@ import polars as pl
 import pyarrow as pa
 import pytest
 from scipy import stats
-from sklearn import metrics
+from sklearn import config_context, metrics
 from sklearn._loss.loss import HalfSquaredError
 from sklearn.base import clone
 from sklearn.compose import TransformedTargetRegressor, make_column_transformer
@@ -23,11 +23,12 @@ from sklearn.ensemble import (
     VotingRegressor,
 )
 from sklearn.exceptions import DataConversionWarning
+from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.metrics import mean_squared_error, r2_score
 from sklearn.model_selection import GridSearchCV, GroupKFold, KFold
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import OneHotEncoder, scale
+from sklearn.preprocessing import OneHotEncoder, PowerTransformer, scale
 from sklearn.tree import DecisionTreeRegressor
 from sklearn.utils.class_weight import compute_sample_weight
 
@@ -538,6 +539,12 @@ class Passing(Ridge):
         return super().predict(X)
 
 
+class PassingBoth(Passing):  # as models of Keras
+    def fit(self, X, y, **others):
+        assert not others
+        return super().fit(X, y)
+
+
 class Overflows(Ridge):
     def predict(self, X):
         return super().predict(X) + np.inf
@@ -547,6 +554,7 @@ class Overflows(Ridge):
     (Failing(), "not today"), (Overflows(), r"not finite numbers \(in fold"),
     (BaggingRegressor(Regressor(split_criterion="era")), "Bagging.* hands eras on"),
     (VotingRegressor([("era", Regressor(split_criterion="era"))]), "pass the models"),
+    (VotingRegressor([("bad", Failing())]), r"not today \(in fold [^)]*\)\)$"),
 ])  # fmt: skip
 def test_a_member_that_fails_is_left_out(member, why):
     with pytest.warns(UserWarning, match=f"bad cannot be fitted.*{why}"):
@@ -725,12 +733,34 @@ def test_members_hand_eras_on_to_the_levels_inside(hand):
 
 @pytest.mark.parametrize("member", [
     StackingRegressor([("ridge", Ridge())], Ridge()), make_pipeline(Passing()),
-    BaggingRegressor(Ridge(), random_state=0),
+    BaggingRegressor(Ridge(), random_state=0), PassingBoth(),
+    FrozenEstimator(TransformedTargetRegressor(Ridge()).fit(X, Y)),
 ])  # fmt: skip
 def test_members_without_levels_get_no_eras(member):
     model = auto([("m", member)]).fit(X, Y, eras=ERAS)
     assert model.weights_["m"] > 0
     assert (model.predict(X, eras=ERAS) == model.predict(X)).all()
+
+
+@pytest.mark.filterwarnings("ignore:The loss in .* new eras")
+def test_an_update_transforms_no_targets_of_members_without_levels():
+    old, y = ERAS < 12, np.exp(Y)
+    positive = PowerTransformer("box-cox")  # which refuses 0
+    member = TransformedTargetRegressor(Ridge(), transformer=positive)
+    model = fit(auto([("m", member)]), old, y)
+    member = model.members_["m"]
+    update(model, ~old, np.where(old, y, 0.0))
+    assert model.members_["m"] is member
+
+
+def test_routing_of_the_user_changes_no_prediction():
+    levels = Regressor(**SMALL, era_effects=Intercepts()).fit(X, Y, eras=ERAS)
+    member = make_pipeline("passthrough", FrozenEstimator(levels))
+    model = auto([("m", member)]).fit(X, Y, eras=ERAS)
+    assert model.weights_["m"] > 0
+    expected = model.predict(X, eras=ERAS)
+    with config_context(enable_metadata_routing=True):
+        assert (model.predict(X, eras=ERAS) == expected).all()
 
 
 @pytest.mark.filterwarnings("ignore:The loss in .* new eras")

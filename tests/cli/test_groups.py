@@ -223,14 +223,20 @@ def test_whole_floats_are_integers_of_a_fit_to_text(fitted, label, names, path):
     np.testing.assert_allclose(read("p.csv").prediction, expected, rtol=1e-9)
     if (path, label) == ("d.csv", "7"):  # as a decimal is written
         write(asked.assign(shop="7.00"), path)
-        run("predict", "m.era", path, "--out", "p.csv")
+        assert invoke("predict", "m.era", path, "--out", "p.csv").stderr == ""
         np.testing.assert_allclose(read("p.csv").prediction, expected, rtol=1e-9)
+    if len(names) > 1:  # beside other text, which is new
+        write(asked.assign(shop=["7.0", *["7+"] * (len(asked) - 1)]), path)
+        told = invoke("predict", "m.era", path, "--out", "p.csv").stderr
+        assert "are of 1 group(s) that the fit has not seen (7+), and" in told
+        np.testing.assert_allclose(read("p.csv").prediction[0], expected[0], rtol=1e-9)
 
 
 @pytest.mark.parametrize("path", ["d.csv", "d.parquet"])
 @pytest.mark.parametrize(("known", "texts", "labels", "stray"), [
     ([1, 2, 3], ["2", "03", "4.0"], [2, 3, 4], "N1"),
     ([1, 2, 3], ["2", "3", "4"], [2, 3, 4], "03"),
+    ([1, 2, 3], ["2", "+3", " 4"], [2, 3, 4], "1+"),
     ([2024.1, 2024.2], ["2024.1", "2024.3"], [2024.1, 2024.3], "2024.10"),
     ([False, True], ["TRUE", "false"], [True, False], "N1"),
 ])  # fmt: skip

@@ -51,6 +51,7 @@ class Failing(ClassifierMixin, BaseEstimator):
 @pytest.mark.parametrize("weights", [None, (eras != 10) * 1.0])
 @pytest.mark.parametrize("as_given", [
     lambda rows: np.isin(np.arange(120), rows), lambda rows: rows - 120, list,
+    lambda rows: range(rows[0], rows[-1] + 1),
 ])  # fmt: skip
 @pytest.mark.parametrize("model", [
     AutoEraRegressor(poisson, members=["leaves_4"]), EraSearchCV(poisson, {}),
