@@ -16,6 +16,7 @@ from sklearn.linear_model import LogisticRegression as Logistic
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
+from helpers.grids import on_grid
 from sklearn_era._era_axes import TIME_FIRST, read_known
 from sklearn_era._era_routing import question_of
 from sklearn_era.auto import AutoEraClassifier, AutoEraRegressor
@@ -320,11 +321,10 @@ def test_classifiers_searches_and_intervals_take_both():
 AVERAGE = partial(AutoEraRegressor, PLAIN, members=["linear"])
 
 
-@pytest.mark.parametrize("asked", [{"group": "known"}, {"n_group_folds": 2}])
-@pytest.mark.parametrize("make", [
-    AVERAGE, partial(EraSearchCV, LEVELS, {"max_leaf_nodes": [4]}),
-    lambda **given: EraConformalRegressor(AVERAGE(**given), **given),
-])  # fmt: skip
+@on_grid("make asked", {
+    "average": AVERAGE, "search": partial(EraSearchCV, LEVELS, {"max_leaf_nodes": [4]}),
+    "intervals": lambda **given: EraConformalRegressor(AVERAGE(**given), **given),
+}, [{"group": "known"}, {"n_group_folds": 2}], every=2)  # fmt: skip
 def test_a_splitter_may_state_which_column_is_time(make, asked):
     """Of two columns of numbers, in either order."""
     found = []

@@ -14,6 +14,7 @@ from sklearn.base import clone, is_classifier
 
 from helpers.cli import fail, run, write
 from helpers.estimators import ours, stock
+from helpers.grids import on_grid
 from sklearn_era import calibration, ensemble
 from sklearn_era.auto import AutoEraClassifier, AutoEraRegressor
 from sklearn_era.model_files import load_model, save_model
@@ -293,12 +294,11 @@ def with_dates(kind):
     return FIT[["x"]].assign(d=values)
 
 
-@pytest.mark.parametrize("fitted", OF_DATES)
-@pytest.mark.parametrize("model", [
-    BOOSTER, MODELS[2], EraTargetEncoder(),
-    AutoEraRegressor(BOOSTER, encode_categories=False, **LINEAR),
-    AutoEraRegressor(BOOSTER, encode_categories=True, **LINEAR),
-])  # fmt: skip
+@on_grid("model fitted", {
+    "booster": BOOSTER, "forest": MODELS[2], "encoder": EraTargetEncoder(),
+    "auto": AutoEraRegressor(BOOSTER, encode_categories=False, **LINEAR),
+    "auto, encoded": AutoEraRegressor(BOOSTER, encode_categories=True, **LINEAR),
+}, OF_DATES.keys(), every=3)  # fmt: skip
 def test_dates_are_the_same_categories_in_all_tables(model, fitted):
     model = clone(model)
     named = [x for x in model.get_params() if x.endswith("categorical_features")]
@@ -400,12 +400,11 @@ def test_a_missing_date_is_missing_in_all_tables_and_files(days, model, tmp_path
             assert_array_equal(each.predict(rows), expected)
 
 
-@pytest.mark.parametrize("dtype", [
+@on_grid("i is_category dtype", {NAMES[i]: i for i in (0, 2, 6, 9)},
+         {"column": False, "category": True}, [
     "string", "string[pyarrow]", pd.ArrowDtype(pa.string()),
     pd.ArrowDtype(pa.large_string()), "object", "Int64", pd.ArrowDtype(pa.date32()),
-], ids=str)  # fmt: skip
-@pytest.mark.parametrize("is_category", [False, True], ids=["column", "category"])
-@pytest.mark.parametrize("i", [0, 2, 6, 9], ids=lambda i: NAMES[i])
+], every=3)  # fmt: skip
 def test_a_category_that_is_na_is_missing(i, is_category, dtype):
     codes, is_missing = FIT.n % 3, FIT.n > 6
     known = {"Int64": [1, 2, 3], "date32[day][pyarrow]": DAYS}.get(str(dtype), LETTERS)

@@ -133,7 +133,7 @@ class EraSplit:
         """Bound on the error of a variance, from squares of as many bits as a sum over
         all rows allows, or a word beside the number of an era's rows.
         """
-        is_large = max(map(sum, self.problem.eras)) > 500
+        is_large = max(era.sum() for era in self.problem.eras) > 500
         share = max(len(self.rows) * EPSILON, is_large * 2.0**-41)
         return (8 * share + REL_TOL**2) * float(self.problem.sizes.max()) ** 2
 

@@ -197,9 +197,10 @@ def test_other_files_are_patched_if_all_fits_or_refused(
 def test_patched_text_is_a_file_for_debuggers_and_coverage(tmp_path):
     """Kept where Python keeps bytecode; what runs does not come from it."""
     script = """
-import sys, linecache
+import sys, linecache, scipy.stats, sklearn.ensemble, sklearn.model_selection
 from pathlib import Path
 from pdb import Pdb
+sys.pycache_prefix = sys.argv[1]  # of what is imported from here on
 from sklearn_era.ensemble._hist_gradient_boosting import gradient_boosting as module
 file, fit = Path(module.__file__), module.BaseHistGradientBoosting.fit
 line = fit.__wrapped__.__code__.co_firstlineno + 1
@@ -207,10 +208,10 @@ found = "def fit(" in linecache.getline(str(file), line)
 print(file, Pdb().set_break(str(file), line), found)
 """
 
-    def run(**environment):
+    def run(prefix=tmp_path, **environment):
         done = subprocess.run(
-            [sys.executable, "-c", script], capture_output=True, text=True, check=True,
-            env=os.environ | {"PYTHONPYCACHEPREFIX": str(tmp_path)} | environment,
+            [sys.executable, "-c", script, str(prefix)], capture_output=True, text=True,
+            check=True, env=os.environ | environment,
         )  # fmt: skip
         path, *rest = done.stdout.strip().split(" ", 1)
         return Path(path), rest
@@ -227,7 +228,7 @@ print(file, Pdb().set_break(str(file), line), found)
     other, _ = run(PYTHONDONTWRITEBYTECODE="1")
     assert not other.exists()
     (path := tmp_path / "file").touch()  # where no folder can be made
-    other, _ = run(PYTHONPYCACHEPREFIX=str(path), PYTHONDONTWRITEBYTECODE="")
+    other, _ = run(path, PYTHONDONTWRITEBYTECODE="")
     assert not other.exists()
 
 
