@@ -32,7 +32,7 @@ era_intercepts_ : dict
     Intercept of each training era, by its label: a float, or an array of shape
     (n_classes,) with more than two classes. Exists only with `era_effects`.
 era_weights_ : dict
-    By the label of each training era, an array of shape (n_iter_,): the factors of
+    By the label of each training era, an array of shape ``(n_iter_,)``: the factors of
     its rows' weights in each iteration. Exists only if `era_weighting` is not
     'rows'. After a warm start with other eras, earlier iterations have NaN.
 """

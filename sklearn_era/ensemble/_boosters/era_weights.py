@@ -219,9 +219,9 @@ def _by_iteration(rows: Array, n_iter: int) -> Array:
 
 
 def weights_by_label(estimator: BaseEstimator) -> dict[Any, Array]:
-    """Return a dict from labels of eras to arrays of shape (n_iter_,), with the factor
-    of the weights of the era's rows in each iteration. Raise AttributeError if the fit
-    did not weigh eras.
+    """Return a dict from labels of eras to arrays of shape ``(n_iter_,)``, with the
+    factor of the weights of the era's rows in each iteration. Raise AttributeError if
+    the fit did not weigh eras.
     """
     if not hasattr(estimator, "_era_weights"):
         raise AttributeError(
