@@ -155,8 +155,8 @@ def takes_eras(model: BaseEstimator, method: str) -> bool:
 
 def eras_for_prediction(model: BaseEstimator, eras: Eras | None) -> Any:
     """Return `eras` if the model may use them to predict left-out rows, else None.
-    Transformers in a pipeline use them; and if `eras` are times and groups, so do
-    models with intercepts and models derived from `PredictsByEra`.
+    Pipelines with a transformer that takes eras use them. If `eras` are times and
+    groups, boosters with `era_effects` and models derived from `PredictsByEra` do, too.
     """
     last = _last(model, of_all=True)
     has_levels = getattr(last, "era_effects", None) is not None

@@ -84,7 +84,7 @@ class _AutoEra(TakesInEras, PredictsByEra, BaseEstimator):
     def fit(
         self, X: Any, y: Any = None, *, eras: Any = None, sample_weight: Any = None
     ) -> Self:
-        """Fit all members in folds of whole eras, and members with weight to all rows.
+        """Weigh members by folds of whole eras, then fit those with weight to all rows.
 
         Parameters
         ----------

@@ -166,9 +166,9 @@ class _Conformal(OutOfEra):
         self, X: Any, level: float, share: float | None, eras: Any
     ) -> tuple[Array, _Atoms, float, float]:
         """Return four results: each model's predictions; the `_Atoms` (each model's
-        scores and summed masses); the mass to cover; and the score up to which the
-        scores of all models together have this mass. With a `share` of eras, each era
-        has only one score, the quantile of the era's scores at `level`.
+        scores and summed masses); the mass to cover, `level` or `share`; and the least
+        score such that all scores up to it have this mass. With a `share` of eras, an
+        era has one score per fold: the quantile of its scores there at `level`.
         """
         check_is_fitted(self)
         # The model of all rows has seen the last ones of ordered eras.
@@ -294,9 +294,9 @@ def _mass(atoms: _Atoms, values: Any, side: Any) -> Any:
 def _upper_ends(
     centers: Array, scales: Array, atoms: _Atoms, least: float, score: float
 ) -> Array:
-    """Return, for each row, the smallest end such that the values center + score *
-    scale up to this end have the mass `least`. The search bisects between the ends that
-    the models have at `score`, and rounds up.
+    """Return, for each row, the smallest end such that the scores in `atoms` whose
+    center + score * scale is at most this end have the mass `least`. The search bisects
+    between the models' smallest and largest center + `score` * scale, and rounds up.
     """
     ends = centers + score * scales
     low, high = ends.min(axis=0), ends.max(axis=0)

@@ -1,4 +1,4 @@
-"""Compute and draw scores in test eras, over a parameter or the oldest training era."""
+"""Compute and draw scores in test eras against a parameter or the number of eras."""
 
 from __future__ import annotations
 
