@@ -14,6 +14,7 @@ import platform
 import re
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -24,10 +25,12 @@ from sklearn_era.ensemble._splitting.lanes import kernels
 RECORD = Path(__file__).with_suffix(".json")
 ALLOWED_GROWTH = 0.05
 FLOATS = Task(5_000, n_eras=25, n_bins=None, n_features=20, n_trees=10)
+WEIGHTS = replace(FLOATS, kind="weights")
 BINS = Task(5_000, n_eras=25, n_features=20, n_trees=10)
 FOREST = Task(2_000, n_eras=10, n_bins=None, n_features=10, n_trees=5)
 FITS = {
     **{f"{name}: {FLOATS}": (fit, FLOATS) for name, fit in BY_DEFAULT.items()},
+    f"`era`: {WEIGHTS}": (era_learner("era"), WEIGHTS),
     f"`directional`: {BINS}": (era_learner("directional"), BINS),
     f"forest: {FOREST}": (forest_learner("era", "full, default coverage"), FOREST),
 }

@@ -29,7 +29,7 @@ ROWS = os.environ.get("SKLEARN_ERA_BENCHMARK_ROWS", "100_000")
 REPEATS = 3
 OTHER_DATA = {
     "classes": {"kind": "classes"},
-    "weights": {"kind": "weights"},
+    "weights": {"kind": "weights", "n_bins": None},  # bins by weighted quantiles
     "wide": {"n_features": 1_000},
 }
 

@@ -13,7 +13,6 @@ from sklearn.ensemble._hist_gradient_boosting.binning import (
 from sklearn.ensemble._hist_gradient_boosting.common import ALMOST_INF
 from sklearn.utils import check_random_state
 from sklearn.utils._openmp_helpers import _openmp_effective_n_threads
-from sklearn.utils.stats import _weighted_percentile
 
 from ..._scikit_learn import BINS_ARE_WEIGHTED
 from ..._tables.columns import INFINITE
@@ -92,17 +91,32 @@ def find_thresholds(
     is_first = np.append(True, ordered[1:] != ordered[:-1])
     if np.count_nonzero(is_first) <= max_bins:
         return _find_binning_thresholds(ordered[is_first], max_bins)
-    if not np.isfinite(ordered[[0, -1]]).all():  # quantiles between infinities: NaN
+    is_negative = sample_weight is not None and (sample_weight < 0).any()
+    # Quantiles between infinities are NaN, and sums of weights below 0 do not ascend.
+    if is_negative or not np.isfinite(ordered[[0, -1]]).all():
         return _find_binning_thresholds(values, max_bins, sample_weight)
     if sample_weight is None:
         below, above = _places_of_quantiles(ordered.size, max_bins)
         thresholds = ordered[above] - (ordered[above] - ordered[below]) * 0.5
     else:
-        percentiles = np.linspace(0, 100, num=max_bins + 1)[1:-1]
-        thresholds = _weighted_percentile(
-            ordered, sample_weight[order], percentiles, average=True
-        )
+        weights = sample_weight[order]
+        if not is_first.all():  # scikit-learn sorts again, and so adds in this order
+            weights = weights[np.argsort(ordered)]
+        below, above = _places_of_weighted_quantiles(np.cumsum(weights), max_bins)
+        thresholds = (ordered[below] + ordered[above]) / 2
+        thresholds = np.where(below == above, ordered[below], thresholds)
     return np.minimum(np.unique(thresholds), ALMOST_INF)
+
+
+def _places_of_weighted_quantiles(sums: Floats, max_bins: int) -> tuple[Rows, Rows]:
+    """Return what `_places_of_quantiles` does, by the sums of the weights up to each of
+    the sorted values: a quantile lies between two values if a sum is exactly its share.
+    """
+    shares = np.linspace(0, 100, num=max_bins + 1)[1:-1] / 100 * sums[-1]
+    last = sums.size - 1
+    below = np.minimum(np.searchsorted(sums, shares), last)
+    is_between = sums[below] - shares <= np.finfo(sums.dtype).eps
+    return below, np.minimum(below + is_between, last)
 
 
 @lru_cache(maxsize=16)
