@@ -154,12 +154,13 @@ class EraNeutralizer(EraTransformer):
         n[self._columns] = 0.0
         table = np.zeros((by.shape[1] + 1, X.shape[1]))
         # Columns that lack the same rows are regressed at once.
-        kinds, of_kind = np.unique(is_known, axis=1, return_inverse=True)
-        for k, rows in enumerate(kinds.T):
-            columns = (of_kind.ravel() == k) & (n > 0)
-            if columns.any():
-                known = X[rows][:, columns], by[rows], weights[rows]
-                table[:, columns] = regression(*known)[1]
+        alike: dict[bytes, list[int]] = {}
+        for j in np.flatnonzero(n > 0).tolist():
+            alike.setdefault(is_known[:, j].tobytes(), []).append(j)
+        for columns in alike.values():
+            rows = is_known[:, columns[0]]
+            known = X[rows][:, columns], by[rows], weights[rows]
+            table[:, columns] = regression(*known)[1]
         n[self._columns] = 1.0  # their coefficients are known to be 0
         return n, table
 
