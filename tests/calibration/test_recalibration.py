@@ -96,7 +96,7 @@ def test_eras_that_do_not_differ_have_the_errors_of_all_rows_together(n_eras):
 @pytest.mark.parametrize("spread", 10.0 ** np.arange(-16, -2))
 def test_probabilities_that_hardly_vary_have_levels(spread):
     rng = np.random.default_rng(0)
-    for _ in range(5):
+    for _ in range(2):
         p = expit(spread * rng.normal(size=300) - 0.4)
         y, eras = 1 * (rng.random(300) < p), rng.integers(0, 6, 300)
         found = era_calibration(y, p, eras=eras).scores

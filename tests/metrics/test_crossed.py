@@ -126,7 +126,7 @@ def test_predictions_are_those_of_dense_algebra(group, relation):
 def test_intervals_cover_a_later_era(spreads):
     """Of a new group, and of a known one."""
     covered = []
-    for seed in range(60):
+    for seed in range(40):
         forecast = fit(*draw((10, 20), spreads, seed))
         level = spreads[0] * np.random.default_rng(seed).normal(size=10)[0]
         covered.append([

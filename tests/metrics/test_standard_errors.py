@@ -104,16 +104,16 @@ def test_areas_are_those_of_all_pairs(weighed):
 @pytest.mark.parametrize("metric", CLOSED, ids=name_of)
 @pytest.mark.parametrize("weighed", [False, True])
 def test_closed_forms_are_near_the_jackknife(metric, weighed):
-    y, p = draw(metric, 300)
-    weights = np.random.default_rng(2).uniform(1, 2, 300)
+    y, p = draw(metric, 200)
+    weights = np.random.default_rng(2).uniform(1, 2, 200)
     params = {"sample_weight": weights} if weighed else {}
     score = metric(y, p, **params)
     assert linearize(metric, score, y, p, params) is not None
     found, left = sampling_error(Rows(y, [p], params), metric, {}, 2, 0), []
-    for row in range(300):
+    for row in range(200):
         others = {name: np.delete(x, row) for name, x in params.items()}
         left.append(metric(np.delete(y, row), np.delete(p, row), **others))
-    assert_allclose(found, np.sqrt(299 * np.var(left)), rtol=0.06)
+    assert_allclose(found, np.sqrt(199 * np.var(left)), rtol=0.06)
 
 
 @pytest.mark.parametrize("metric", [*CLOSED, *RESAMPLED], ids=name_of)
@@ -122,13 +122,13 @@ def test_the_order_of_rows_does_not_matter(metric):
     eras, w = np.repeat([0, 1], 30), np.random.default_rng(2).uniform(1, 2, 60)
     for weights in (None, w):
         found = []
-        for seed in range(4):
+        for seed in range(2):
             rows = np.random.default_rng(seed).permutation(60)
             own = {"sample_weight": None if weights is None else weights[rows]}
             own |= {"metric": metric, "n_resamples": 25}
             error = era_standard_errors(y[rows], p[rows], eras=eras[rows], **own)
             found.append(error.scores)
-        assert_allclose(found[1:], found[:1] * 3, rtol=1e-10)
+        assert_allclose(*found, rtol=1e-10)
         assert np.isfinite(found).all()
         assert (np.array(found) > 0).all()
 
@@ -139,7 +139,7 @@ def test_other_metrics_are_resampled(metric):
     rows = Rows(y, [p], {})
     assert linearize(metric, metric(y, p), y, p, {}) is None
     found = sampling_error(rows, metric, {}, 100, 0)
-    again = sampling_error(rows, metric, {}, 400, 1)
+    again = sampling_error(rows, metric, {}, 200, 1)
     assert_allclose(found, again, rtol=0.35)
     assert sampling_error(rows, metric, {}, 100, 0) == found
     # By hand, as documented.

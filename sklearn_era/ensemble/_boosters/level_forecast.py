@@ -137,6 +137,7 @@ def fit_level(series: Series) -> Level:
     equations = Equations(series)
     evidence = cache(lambda place: equations.evidence(level_at((*place, 0))))
 
+    @cache
     def likelihood(place: Place) -> float:
         return evidence(place[:3]).log_likelihood(level_at(place).trend)
 
