@@ -137,6 +137,7 @@ class EraSplit:
         share = max(len(self.rows) * EPSILON, is_large * 2.0**-41)
         return (8 * share + REL_TOL**2) * float(self.problem.sizes.max()) ** 2
 
+    @cached_property
     def deviations(self) -> tuple[Interval, Interval]:
         """L_before - L, and L, of standard deviations."""
         share = exactly(1 / max(self.n, 1))
@@ -158,7 +159,7 @@ class EraSplit:
     def impurity_decrease(self) -> Interval:
         """L_before - L, which is the gain without l2 by the weight of the era."""
         if self.problem.rules.impurity == "standard_deviation":
-            return self.deviations()[0]
+            return self.deviations[0]
         return self.gain(0.0) * exactly(1 / self.H if self.H > 0 else 0.0)
 
     def impurity_after(self) -> Interval:
@@ -166,7 +167,7 @@ class EraSplit:
         if self.H == 0:
             return exactly(0.0)
         if self.problem.rules.impurity == "standard_deviation":
-            return self.deviations()[1]
+            return self.deviations[1]
         g, h = self.problem.gradients, self.problem.hessians
         rows = self.rows & (h > 0)
         squares = math.fsum((g[rows] ** 2 / h[rows]).tolist())
