@@ -28,14 +28,16 @@ DOC = """The average of models for {task}, weighted by their losses in eras left
     stop after a fifth of their trees without gain. All members are fitted in the last
     fold of eras. In the other folds of eras, only the plain and the linear member and
     three others are fitted, members with weight first. Members with weight are also
-    fitted in one fold of rows. All this takes the time of some 15 fits of the plain
-    model.
+    fitted in one fold of rows. All this takes the time of some ten fits of
+    scikit-learn's booster.
 
     Parameters
     ----------
     estimator : {kind}, default=None
         The plain model. All boosters share its parameters, except those that define a
-        member. None is ``{kind}(random_state=random_state)``.{class_weight}
+        member, and find splits by ``Gain(splitter="era")`` where it has
+        ``split_criterion="gain"``. None is a ``{kind}`` by this criterion, with the
+        average's `random_state`.{class_weight}
     members : 'default' or list, default='default'
         Models beside the plain one: names of default members, 'default' for all default
         members, 'catboost' and 'lightgbm', whose packages must be installed, and pairs

@@ -31,6 +31,7 @@ from .._tables.no_value import no_value_noted
 from .._tables.target import check_values
 from .._typing import Duration, EraOrder, Eras, Estimator, Folds, Seed, Table
 from .._warnings import refuses_moved, warn_user, warned_once
+from ..criteria import Gain
 from ..ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
 from ..ensemble._parameters import check_class_weight
 from ..model_selection import EraSearchCV, _out_of_era
@@ -333,7 +334,8 @@ class _AutoEra(TakesInEras, PredictsByEra, BaseEstimator):
 
     def _plain_model(self) -> Any:
         if self.estimator is None:
-            return self._booster(random_state=self.random_state)
+            gain = Gain(splitter="era")
+            return self._booster(split_criterion=gain, random_state=self.random_state)
         if not isinstance(self.estimator, self._booster):
             raise ValueError(
                 f"estimator must be a {self._booster.__name__} of "

@@ -528,6 +528,19 @@ def test_members_have_the_threads_of_the_plain_model():
     assert all(model.n_jobs == 1 for model in models)
 
 
+def test_boosters_find_splits_by_the_kernel_and_the_users_model_by_its_own():
+    kernel = "Gain(splitter='era')"
+    for given, found in (("gain", kernel), ("directional", "directional")):
+        plain = Regressor(split_criterion=given)
+        members = make_members(plain, "default", SQUARED, 10_000, 12, True)
+        names = {*members} - {"plain", "linear", "symmetric"}
+        assert {str(members[x].split_criterion) for x in names} == {found}
+        model = AutoEraRegressor(plain, members=[]).fit(X, Y, eras=ERAS)
+        assert model.members_["plain"].split_criterion == given
+    model = AutoEraRegressor(members=[]).fit(X, Y, eras=ERAS)
+    assert str(model.members_["plain"].split_criterion) == kernel
+
+
 class Failing(Ridge):
     def fit(self, X, y, sample_weight=None):
         raise ValueError("not today")
