@@ -24,6 +24,7 @@ from .._tables.columns import Column, check_same_columns, read_columns
 from .._tables.target import check_values
 from .._typing import ColumnChoice, Estimator, Folds, Table
 from .._warnings import listed
+from ..criteria import Gain
 from ..ensemble import HistGradientBoostingClassifier
 from ..ensemble._binning.thresholds import bin_edges
 from ._drift import distances, stability_index
@@ -273,9 +274,10 @@ def domain_classifier_auc(
     is_later : array-like of shape (n_samples,), dtype=bool
         Whether a row is of the second set: later rows, or the rows of an era.
     estimator : object, default=None
-        A classifier; None is a plain
-        :class:`~sklearn_era.ensemble.HistGradientBoostingClassifier`, with the
-        categories of data frames, and without early stopping.
+        A classifier; None is a
+        :class:`~sklearn_era.ensemble.HistGradientBoostingClassifier` by
+        ``Gain(splitter="era")``, with the categories of data frames, and without early
+        stopping.
     cv : int, cross-validation generator or iterable, default=5
         A number of shuffled folds, with equally many later rows in each, or a splitter.
     n_jobs, random_state :
@@ -310,7 +312,9 @@ def domain_classifier_auc(
     if isinstance(cv, Integral):
         cv = StratifiedKFold(int(cv), shuffle=True, random_state=random_state)
     if estimator is None:
-        estimator = HistGradientBoostingClassifier(early_stopping=False)
+        estimator = HistGradientBoostingClassifier(
+            split_criterion=Gain(splitter="era"), early_stopping=False
+        )
     options: dict[str, Any] = {"scoring": "roc_auc", "cv": cv, "n_jobs": n_jobs}
     options["error_score"] = "raise"  # the model's own message, not all folds' together
     return float(cross_val_score(estimator, X, domains, **options).mean())
