@@ -1,5 +1,6 @@
 """Read the labels of rows along two axes: time, and groups without an order."""
 
+from copy import copy
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -159,13 +160,15 @@ def likeness_to_time(labels: Labels) -> int:
     return 3 if all(kind.startswith("date") for kind in kinds) else 0
 
 
-def with_order(
-    estimator: BaseEstimator, era_order: EraOrder, *, copy: bool = True
-) -> Any:
-    """Return a copy of an estimator, or itself unless `copy`. Set its `era_order`, and
-    that of inner models, to the given one where the parameter is "auto" or a pair.
+def with_order(estimator: BaseEstimator, era_order: EraOrder, /, **params: Any) -> Any:
+    """Return a copy of an estimator, also of a frozen one, with the given parameters.
+    Set its `era_order`, and that of inner models, to the given one where the parameter
+    is "auto" or a pair.
     """
-    known = clone(estimator) if copy else estimator
+    known: Any = clone(estimator)
+    if known is estimator:  # as it is frozen
+        known = copy(known)
+    known.set_params(**params)
     names = [
         name
         for name, value in known.get_params().items()
@@ -173,4 +176,5 @@ def with_order(
         if name.split("__")[-1] == "era_order"
         and (value == "auto" or not isinstance(value, str))
     ]
-    return known.set_params(**dict.fromkeys(names, era_order)) if names else known
+    known.set_params(**dict.fromkeys(names, era_order))
+    return known  # `set_params` of a frozen model returns None

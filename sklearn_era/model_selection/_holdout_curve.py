@@ -127,16 +127,15 @@ def holdout_curve(
     values: Any = [] if param_range is None else param_range
     values = [*values]
     order = "ordered" if are_ordered else "unordered"
-    models = [with_order(estimator, order)]
     if param_name is None:
         sizes = np.arange(train.size) + 1
         values = sizes if param_range is None else np.asarray(values)
         is_known = np.isin(values, sizes).all()
         parts = [train[-int(k) :] for k in values] if is_known else []
-        models *= len(parts)
+        models = [with_order(estimator, order)] * len(parts)
     else:
-        models = [clone(estimator).set_params(**{param_name: x}) for x in values]
-        models = [with_order(model, order) for model in models]
+        tried = [{param_name: clone(x, safe=False)} for x in values]
+        models = [with_order(estimator, order, **x) for x in tried]
         parts = [train] * len(models)
     if not parts:
         raise ValueError(

@@ -52,9 +52,7 @@ class _Candidates:
         return get_tags(self.estimator)
 
     def set_params(self, **params: Any) -> Any:
-        model = clone(self.estimator)
-        model.set_params(**params)  # which returns None if the model is frozen
-        model = with_order(model, self._era_order, copy=False)
+        model = with_order(self.estimator, self._era_order, **params)
         model = with_requests(model, copy=False)
         model.fit = partial(_fit_candidate, model)
         return model
@@ -62,7 +60,7 @@ class _Candidates:
 
 def _fit_candidate(model: Any, X: Any, *y: Any, **metadata: Any) -> Any:
     """Fit a candidate by its own method, in place of which it has this function."""
-    vars(model).pop("fit", None)  # frozen models are shared by threads
+    del model.fit
     by_user = _routing_enabled()
     with routed(model):
         return model.fit(X, *y, **_arguments_of(model, metadata, by_user))

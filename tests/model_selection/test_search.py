@@ -17,6 +17,7 @@ from sklearn.base import clone, is_classifier, is_regressor
 from sklearn.compose import TransformedTargetRegressor
 from sklearn.dummy import DummyClassifier
 from sklearn.exceptions import FitFailedWarning, UndefinedMetricWarning
+from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import Lasso, LogisticRegression, Ridge
 from sklearn.metrics import (
     get_scorer,
@@ -435,6 +436,22 @@ def test_rows_are_of_known_eras_if_the_model_asks_for_eras_to_score(wrap, routin
     found = np.column_stack([results[f"split{k}_test_score"] for k in range(3)])
     assert_allclose(found.ravel(), expected)
     assert search.best_params_ == {name: "intercept"}
+
+
+def test_frozen_models_are_copied_for_each_candidate():
+    fitted = Ridge().fit(X, y)
+    frozen = FrozenEstimator(fitted)
+    seen = vars(frozen).copy()
+    alone = EraSearchCV(frozen, {}).fit(X, y, eras=eras)
+    assert_array_equal(alone.predict(X), fitted.predict(X))
+    assert alone.best_estimator_ is not frozen
+    other = FrozenEstimator(Ridge(500.0).fit(X, y))
+    tried = EraSearchCV(frozen, {"estimator": [other]}, rule="best")
+    assert_array_equal(tried.fit(X, y, eras=eras).predict(X), other.predict(X))
+    known = {"eras": eras, "test_eras": [11], "param_name": "estimator"}
+    curve = holdout_curve(frozen, X, y, param_range=[other], **known)
+    assert curve.test_scores[0] == other.score(X[eras == 11], y[eras == 11])
+    assert vars(frozen) == seen
 
 
 def test_differences_are_drawn_with_their_errors():
