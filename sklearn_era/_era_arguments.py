@@ -12,6 +12,7 @@ from functools import wraps
 from inspect import signature, unwrap
 from itertools import chain
 from numbers import Integral
+from threading import get_ident
 from typing import Any, ParamSpec, TypeVar
 
 import numpy as np
@@ -29,6 +30,10 @@ from ._warnings import did_you_mean, warn_user
 
 _P = ParamSpec("_P")
 _T = TypeVar("_T")
+
+# Thread of each running fit, by the id of its estimator. Two fits of one estimator
+# would write to the same memory.
+_FITTING: dict[int, int] = {}
 
 # Arguments of other packages' fits, and ours that do it: the first one that `fit` or
 # the constructor has.
@@ -189,8 +194,7 @@ def eras_by_name(fit: Callable[_P, _T]) -> Callable[_P, _T]:
     known = signature(fit).parameters
     takes_weights = [*known.values()][3].kind.value < 2
 
-    @wraps(fit)
-    def call(*args: _P.args, **kwargs: _P.kwargs) -> _T:
+    def checked(*args: _P.args, **kwargs: _P.kwargs) -> _T:
         _refuse_foreign(args[0], known, kwargs)
         if len(args) > 3 and not takes_weights:
             raise TypeError(
@@ -222,6 +226,20 @@ def eras_by_name(fit: Callable[_P, _T]) -> Callable[_P, _T]:
             before = vars(model).pop(NAME_BEFORE, new_name)
             if (name := new_name if is_fitted else before) is not None:
                 model._era_column = name  # type: ignore[attr-defined]
+
+    @wraps(fit)
+    def call(*args: _P.args, **kwargs: _P.kwargs) -> _T:
+        model, thread = args[0], get_ident()
+        try:
+            if _FITTING.setdefault(id(model), thread) != thread:
+                raise RuntimeError(
+                    f"This {type(model).__name__} is being fitted in another thread: "
+                    "fit a clone of it in each thread, by sklearn.base.clone."
+                )
+            return checked(*args, **kwargs)
+        finally:
+            if _FITTING.get(id(model)) == thread:
+                _FITTING.pop(id(model))
 
     return call
 

@@ -1,5 +1,6 @@
 """How eras are passed: labels in or out of order, and the name of a column."""
 
+from concurrent.futures import ThreadPoolExecutor
 from uuid import UUID
 
 import numpy as np
@@ -469,3 +470,26 @@ def test_a_score_of_several_metrics_knows_the_eras():
 def test_arguments_of_other_packages_get_a_hint(model, name, hint):
     with pytest.raises(TypeError, match=f"fit got an unexpected .* {name!r}.*{hint}"):
         model.fit(X, Y, **{name: 1})
+
+
+@pytest.mark.parametrize("Estimator", [Regressor, EraForestRegressor])
+def test_two_threads_do_not_fit_one_estimator(Estimator):
+    """Their trees would share memory, which can end the process."""
+    X, refusals = np.arange(40.0)[:, None], []
+
+    class Labels(list):
+        def __array__(self, dtype=None, copy=None):  # read amid the first fit
+            if not refusals:
+                refusals.append(None)
+                with ThreadPoolExecutor(1) as pool:
+                    refusals[0] = pool.submit(model.fit, X, X[:, 0]).exception()
+            return np.array(list(self))
+
+    model = Estimator(random_state=0)
+    model.fit(X, Labels([0.0, 1.0] * 20))
+    assert isinstance(refusals[0], RuntimeError)
+    assert "fit a clone of it in each thread" in str(refusals[0])
+    expected = clone(model).fit(X, [0.0, 1.0] * 20).predict(X)
+    assert_array_equal(model.predict(X), expected)
+    with ThreadPoolExecutor(1) as pool:  # later, it may be fitted in any thread
+        pool.submit(model.fit, X, X[:, 0]).result()
