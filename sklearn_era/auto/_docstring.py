@@ -28,7 +28,7 @@ DOC = """The average of models for {task}, weighted by their losses in eras left
     stop after a fifth of their trees without gain. All members are fitted in the last
     fold of eras. In the other folds of eras, only the plain and the linear member and
     three others are fitted, members with weight first. Members with weight are also
-    fitted in one fold of rows. All this takes the time of some ten fits of
+    fitted in one fold of rows. All this takes the time of ten to fifteen fits of
     scikit-learn's booster.
 
     Parameters
