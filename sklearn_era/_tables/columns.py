@@ -23,8 +23,7 @@ SMALL_DTYPES = tuple(map(np.dtype, ("int8", "uint8", "int16", "bool")))
 _PLAIN = {int, float, bool, type(None)}
 _OF_NUMPY = np.datetime64, np.timedelta64
 _DATES = *_OF_NUMPY, datetime.date, datetime.timedelta, datetime.time
-# The most columns that a message names.
-_MOST_NAMED = 5
+_MOST_NAMED = 5  # columns in a message
 # The remedy for a column that is not numeric, in a fit and in a prediction.
 _IN_FIT = (
     "Make numbers of it, leave it out, or, if it holds categories and the function "
@@ -369,7 +368,8 @@ def as_categories(values: Any, column: object, name: str = "X") -> NDArray[Any]:
 
 def _as_category(value: Any) -> Any:
     """Convert a missing value to None, and any date or duration to Python's class."""
-    if value is None or is_pandas_na(value) or value != value:
+    is_text = isinstance(value, str)  # as most are
+    if not is_text and (value is None or is_pandas_na(value) or value != value):
         return None
     if isinstance(value, _OF_NUMPY):
         exact = value.astype(f"{value.dtype.kind}8[us]")
