@@ -1,7 +1,7 @@
 """Read the columns of a table in memory, as numbers or as categories."""
 
 import datetime
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from numbers import Number
 from typing import Any, NamedTuple
 
@@ -149,7 +149,7 @@ def places_in(known: Sequence[Any] | NDArray[Any], values: Any) -> NDArray[np.in
     return np.array([places.get(x, len(known)) for x in values], dtype=np.intp)
 
 
-def sorted_categories(values: NDArray[Any]) -> list[Any]:
+def sorted_categories(values: Iterable[Any]) -> list[Any]:
     """Return the categories of a column, sorted, without missing ones."""
     # Values of different types, like 1 and "1", can only be ordered by type.
     distinct = set(values) - {None}

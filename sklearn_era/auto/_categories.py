@@ -1,4 +1,4 @@
-"""Give members columns of categories, as they are or encoded by earlier targets."""
+"""Give members columns of categories: as they are, as codes, or encoded by targets."""
 
 from collections.abc import Sequence
 from typing import Any, NamedTuple
@@ -12,6 +12,7 @@ from sklearn.utils import _safe_indexing
 from .._scikit_learn import check_categorical_features
 from .._tables import columns as tables
 from .._tables.checks import is_data_frame
+from ..ensemble._binning import read_columns
 from ..preprocessing import EraTargetEncoder
 from ._candidates import PLAIN, is_pair, quick
 from ._other_packages import PEERS, limits_of, package_of
@@ -22,27 +23,36 @@ _LEAST_CATEGORIES, _LEAST_ERAS, _MOST_CLASSES = 20, 6, 10
 
 
 class Columns(NamedTuple):
-    """X in the three forms that members take. The user's own models take `X`, as it was
+    """X in the forms that members take. The user's own models take `X`, as it was
     passed. The plain model, boosters of other packages and the user's models that find
     categories by the dtypes of columns take `native`, in which text is categorical. All
-    other members take `native` and, if there is an `encoder`, the encoded columns.
+    other members take `native` and, if there is an `encoder`, the encoded columns. In
+    folds, the plain and the default members take `coded`, which has numbers for the
+    categories of the columns `places`, as text would be encoded in each fold anew.
     """
 
     X: Any
     native: Any
-    encoder: EraTargetEncoder | None
     names_given: set[str]
     names_native: set[str]
+    coded: Any = None  # if there are categories
+    places: Sequence[int] = ()
+    encoder: EraTargetEncoder | None = None
 
     def of(self, name: str) -> Any:
         """Return X in the form that a member takes, without the encoded columns."""
         return self.X if name in self.names_given else self.native
 
-    def in_folds(self, name: str, model: BaseEstimator) -> Any:
-        """Return the model to fit in folds: a copy of a default booster with fewer
-        trees, or any other model as it is.
+    def in_folds(self, name: str, model: BaseEstimator) -> tuple[Any, Any]:
+        """Return (model, X) to fit a member in folds: a default booster has fewer trees
+        there.
         """
-        return model if name in self.names_given | self.names_native else quick(model)
+        if name != PLAIN and name in self.names_given | self.names_native:
+            return model, self.of(name)
+        model = model if name == PLAIN else quick(model)
+        if self.coded is None:
+            return model, self.native
+        return clone(model).set_params(categorical_features=self.places), self.coded
 
     def is_encoded(self, name: str) -> bool:
         """Return whether a member also takes the encoded columns."""
@@ -54,14 +64,15 @@ def encode(
     columns: Columns, rows: Any, train: NDArray[Any], test: NDArray[Any] | None = None
 ) -> Any:
     """Return (encoder, encoded, ...): an encoder fitted to the rows `train`, the
-    encoded columns of these rows and, if `test` is given, of the rows `test`. Return
-    None if `columns` has no encoder.
+    encoded columns of these rows and, if `test` is given, of the rows `test`, by their
+    codes. Return None if `columns` has no encoder.
     """
     if columns.encoder is None:
         return None
-    X, y, weights, eras = columns.native, rows.y, rows.sample_weight, rows.encoded.codes
+    y, weights, eras = rows.y, rows.sample_weight, rows.encoded.codes
     weights = None if weights is None else weights[train]
     encoder = clone(columns.encoder)
+    X = columns.native if test is None else columns.coded
     known = {"eras": eras[train], "sample_weight": weights}
     values = encoder.fit_transform(_safe_indexing(X, train), y[train], **known)
     found = [np.asarray(values)]
@@ -88,16 +99,17 @@ def columns_of(
     native = text_as_categories(X) if from_dtype and is_frame else rows.X
     pairs = dict(filter(is_pair, members))
     read = {x for x, y in pairs.items() if package_of(y) in PEERS or _reads_dtypes(y)}
-    columns = Columns(rows.X, native, None, {*pairs} - read, {PLAIN, *PEERS} | read)
+    columns = Columns(rows.X, native, {*pairs} - read, {PLAIN, *PEERS} | read)
     takes_encoded = isinstance(members, str) or any(
         isinstance(x, str) and x not in {PLAIN, *PEERS} for x in members
     )
     if from_dtype:  # as boosters: numbers of dtype object are no categories
         mask = check_categorical_features(native, "from_dtype") if is_frame else None
-        given = [] if mask is None else np.flatnonzero(mask).tolist()
-    has_categories = given is not None and np.size(given) > 0
-    if limits_of(plain) or not (wanted and takes_encoded and has_categories):
-        return plain, columns
+        given = [] if mask is None else np.flatnonzero(mask)
+    if limits_of(plain) or given is None or np.size(given) == 0:
+        return plain, columns  # limits may name columns, and codes have no names
+    coded, places = _codes_of(plain, native)
+    columns = columns._replace(coded=coded, places=places)
     n_classes, kind = 0, "continuous"
     if is_classifier(plain):
         n_classes = np.unique(rows.y).size
@@ -106,17 +118,26 @@ def columns_of(
         are_ordered
         and rows.encoded.labels.size >= _LEAST_ERAS
         and n_classes <= _MOST_CLASSES
+        and np.nanmax(coded[:, places], initial=0) >= _LEAST_CATEGORIES
     )
-    if not (is_worth_it or wanted is True):  # before the fit, which is in vain
-        return plain, columns
-    encoder = EraTargetEncoder(
-        categorical_features=given, target_type=kind, count=True,
-        era_order="ordered" if are_ordered else "unordered",
-    )  # fmt: skip
-    encoder.fit(native, rows.y, eras=rows.encoded.codes)
-    most = max(map(len, encoder.categories_), default=0)
-    is_used = most > (0 if wanted is True else _LEAST_CATEGORIES)
-    return plain, columns._replace(encoder=encoder if is_used else None)
+    if takes_encoded and wanted and (is_worth_it or wanted is True):
+        encoder = EraTargetEncoder(
+            categorical_features=places, target_type=kind, count=True,
+            era_order="ordered" if are_ordered else "unordered",
+        )  # fmt: skip
+        columns = columns._replace(encoder=encoder)
+    return plain, columns
+
+
+def _codes_of(plain: BaseEstimator, X: Any) -> tuple[NDArray[np.float64], list[int]]:
+    """Return (codes, places): X as numbers, categories in the order of the plain
+    model's codes, and the indices of the columns of categories.
+    """
+    probe = clone(plain)
+    codes, _ = read_columns.encode(probe, X, reset=True)
+    is_number = ~probe.is_categorical_
+    codes[:, np.argsort(is_number, kind="stable")] = codes.copy()
+    return codes, np.flatnonzero(~is_number).tolist()
 
 
 def _reads_dtypes(model: BaseEstimator) -> bool:

@@ -26,6 +26,7 @@ from .._tables.columns import (
     places_in,
     read_columns,
     rows_as_in_fit,
+    sorted_categories,
 )
 from .._typing import ColumnChoice, Table
 
@@ -172,7 +173,8 @@ def _coding_of(
         scale = weights.sum() / (weights @ weights)
         for value, n_rows in zip(values, scale * weights, strict=True):
             counts[value] += n_rows
-        common = sorted(counts, key=lambda value: (-counts[value], repr(value)))
+        kinds = [*sorted_categories(counts), None]
+        common = sorted(kinds, key=lambda value: -counts[value])
         known = [value for value in common if counts[value] >= _LEAST_ROWS]
         return known[:_MOST_CATEGORIES]
     is_known = np.isfinite(values)

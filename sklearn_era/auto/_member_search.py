@@ -161,13 +161,13 @@ class Search:
             lines = max(0, self.progress.verbose - 1)
             fitted = Parallel(self.n_jobs, verbose=lines, return_as="generator")(
                 delayed(_fit_fold)(
-                    columns.in_folds(name, self.members[name]),
-                    rows._replace(X=columns.of(name)), train, test,
+                    model, rows._replace(X=X), train, test,
                     encoded if columns.is_encoded(name) else None, self.loss,
                     # The plain model, of all comparisons, keeps all of its trees.
                     np.inf if self.by_eras and name == PLAIN else _PATIENCE,
                 )
                 for name in batch
+                for model, X in [columns.in_folds(name, self.members[name])]
                 for train, test, encoded in folds
             )  # fmt: skip
             for name in batch:
@@ -253,7 +253,7 @@ class Search:
         trees in folds is multiplied by two ratios: of all rows to training rows, and of
         the member's trees to its trees in folds.
         """
-        model = self.columns.in_folds(name, self.members[name])
+        model, _ = self.columns.in_folds(name, self.members[name])
         stages, n_trees = stages_of(model), getattr(self.members[name], "max_iter", 0)
         if stages == [0] or not isinstance(model, _STAGED):
             return stages

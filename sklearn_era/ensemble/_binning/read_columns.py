@@ -49,9 +49,11 @@ def encode(estimator: BaseEstimator, X: Any, *, reset: bool) -> Any:
         if estimator.is_categorical_ is not None:
             take_none_for_missing(estimator, found[0])
     elif estimator._preprocessor is not None:
-        n_categorical = len(encoder_of(estimator).categories_)
-        is_unknown = np.isnan(found[:, :n_categorical]).any(axis=1)
-        if is_unknown.any():  # perhaps of another type than the categories
+        known = encoder_of(estimator).categories_
+        is_unknown = np.isnan(found[:, : len(known)]).any(axis=1)
+        are_floats = isinstance(X, np.ndarray) and X.dtype == np.float64
+        are_alike = are_floats and all(x.dtype == np.float64 for x in known)
+        if is_unknown.any() and not are_alike:  # perhaps read as another type
             rows = np.flatnonzero(is_unknown)
             read = read_by_column(estimator, X, rows)
             found[rows] = np.where(np.isnan(found[rows]), read, found[rows])
