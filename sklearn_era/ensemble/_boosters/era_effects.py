@@ -1,6 +1,7 @@
 """Estimate an intercept for each era along with the trees, and forecast it."""
 
 from copy import copy
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -111,7 +112,8 @@ def settle_intercepts(
         has_weight = np.isfinite(series[1]).any(axis=1)
     known = series[:, has_weight]
     if effects._estimates:
-        groups = _groups_of(estimator._era_patterns[has_weight])
+        patterns = estimator._era_patterns[has_weight].astype(np.uint8)
+        groups = _groups_of(patterns.tobytes(), patterns.shape)
         paths = None if is_estimated else getattr(estimator, "_era_level", None)
         of_known, paths = follow_levels(known[0], known[1], groups, paths)
         estimator._era_level = paths
@@ -129,11 +131,13 @@ def settle_intercepts(
     return step
 
 
-def _groups_of(patterns: NDArray[np.uint8]) -> NDArray[np.intp]:
-    """Return the group of each era; eras with equal bins in `patterns` are a group.
+@lru_cache(maxsize=32)  # the same after each tree
+def _groups_of(bins: bytes, shape: tuple[int, ...]) -> NDArray[np.intp]:
+    """Return the group of each era; eras with equal rows in the table of bins are one.
     While more than `_MOST_CONSTANTS` groups have several eras, merge neighbouring bins
     of the column with the most distinct bins.
     """
+    patterns = np.frombuffer(bins, dtype=np.uint8).reshape(shape)
     while True:
         _, groups, sizes = np.unique(
             patterns, axis=0, return_inverse=True, return_counts=True

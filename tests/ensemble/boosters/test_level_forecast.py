@@ -209,7 +209,8 @@ def test_columns_of_many_values_have_wider_bins(n_values, monkeypatch):
         widths.add(self.columns.shape[1]), evidence(self, level))[1])  # fmt: skip
     model = Regressor(max_iter=1, era_effects=AUTO)
     model.fit(X, rng.normal(size=400)[eras] + rng.normal(size=eras.size), eras=eras)
-    groups = _groups_of(model._era_patterns)
+    patterns = model._era_patterns
+    groups = _groups_of(patterns.tobytes(), patterns.shape)
     _, expected = np.unique(model._era_patterns, axis=0, return_inverse=True)
     assert np.array_equal(groups, expected.reshape(-1)) == (n_values < 60)
     assert 0 < max(widths) <= 66
