@@ -8,6 +8,8 @@ empirical Bayes factor [1]_.
    generalizations. Journal of the American Statistical Association 70, 311-319.
 """
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -27,18 +29,17 @@ def cell_values(
 
     in which a row with a hessian of almost 0 counts for no more than other rows.
     """
-    has_weight = hessians > 0
-    G, H = np.empty((2, n_cells))
-    G[:] = np.bincount(cells, gradients, n_cells)
-    H[:] = np.bincount(cells, hessians, n_cells)
+    G = np.bincount(cells, gradients, n_cells)
+    H: Any = np.bincount(cells, hessians, n_cells)
+    is_filled = H > 0
     # Of rows that are all fitted exactly, neither values nor variances overflow.
-    H[H > 0] = np.maximum(H[H > 0], np.finfo(np.float32).tiny)
-    values = np.divide(-G, H, out=np.zeros(n_cells), where=H > 0)
+    np.maximum(H, np.finfo(np.float32).tiny, out=H, where=is_filled)
+    values = np.divide(-G, H, out=np.zeros(n_cells), where=is_filled)
     # No product by BLAS: its threads would spin beside OpenMP's until the next tree,
     # and their number would change the last digit.
     squares = np.sum((gradients + hessians * values[cells]) ** 2)
     n_rows, n_filled, total, squares = exchange.sum_of(
-        has_weight.sum(), (H > 0).sum(), H.sum(), squares
+        np.count_nonzero(hessians > 0), np.count_nonzero(is_filled), H.sum(), squares
     )
     mean = total / n_rows if n_rows else 1.0
     return values, H, squares / (max(n_rows - n_filled, 1) * (mean or 1.0))

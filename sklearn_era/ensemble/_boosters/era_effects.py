@@ -121,7 +121,7 @@ def settle_intercepts(
     else:
         of_known = shrink(known)
         forecast = effects._forecast_weights(len(of_known)) @ of_known
-    intercepts = np.tile(forecast, (has_weight.size, 1))
+    intercepts = np.full((has_weight.size, forecast.size), forecast)
     intercepts[has_weight] = of_known
     step = forecast - estimator._era_forecast
     estimator._era_series, estimator._era_intercepts = series, intercepts

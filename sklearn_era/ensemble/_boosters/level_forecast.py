@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg.lapack import dpttrf, dpttrs
+from scipy.linalg.lapack import dgesv, dpttrf, dpttrs
 
 from ..._eras import Array
 
@@ -115,8 +115,7 @@ def fit_level(series: Series) -> Level:
     """
     values, _, groups = series
     known = series.is_known
-    n_constants = np.unique(groups[known]).size
-    n_free = np.count_nonzero(known) - n_constants
+    n_free = np.count_nonzero(known) - _constants_of(groups[known])[1]
     if n_free < _LEAST_ORIGINS:
         return Level()
     counts = np.maximum(np.bincount(groups[known]), 1)
@@ -170,19 +169,19 @@ class Evidence(NamedTuple):
     """
 
     products: Array  # (2, 2), of both by the inverse of the covariance
-    effects: Array  # (n_constants, 2)
     log_determinant: float
     n_free: int
-
-    def slope(self, trend: float) -> float:
-        (_, both), (_, square) = self.products
-        return float(both / (square + 1 / trend)) if trend else 0.0
 
     def log_likelihood(self, trend: float) -> float:
         (squares, both), (_, square) = self.products
         logs = self.log_determinant + (np.log(trend * square + 1) if trend else 0.0)
-        squares = squares - both * self.slope(trend)
+        squares = squares - both * _slope(self.products, trend)
         return float(-0.5 * (logs + squares + self.n_free * np.log(2 * np.pi)))
+
+
+def _slope(products: Array, trend: float) -> float:
+    (_, both), (_, square) = products
+    return float(both / (square + 1 / trend)) if trend else 0.0
 
 
 class Equations:
@@ -195,9 +194,9 @@ class Equations:
     def __init__(self, series: Series) -> None:
         self.series, self.known = series, series.is_known
         values, _, groups = series
-        constants, self.index = np.unique(groups[self.known], return_inverse=True)
+        self.index, n_constants = _constants_of(groups[self.known])
         # Values, places and an indicator of each constant, in LAPACK's order.
-        self.columns = np.zeros((values.size, 2 + constants.size), order="F")
+        self.columns = np.zeros((values.size, 2 + n_constants), order="F")
         self.columns[self.known, 0] = values[self.known]
         self.columns[:, 1] = _places(values.size)
         self.columns[self.known, 2 + self.index] = 1.0
@@ -212,40 +211,52 @@ class Equations:
         d, e, _ = dpttrf(diagonal + weights, np.full(weights.size - 1, -phi / q))
         return weights, d, e
 
-    def evidence(self, level: Level) -> Evidence:
-        """Return the `Evidence` on a level; the level's `trend` does not affect it."""
-        weights, d, e = self._factor(level)
+    def _products(self, weights: Array, d: Array, e: Array) -> Array:
+        """Return the products of the columns by the inverse of their covariance."""
         inverse, _ = dpttrs(d, e, weights[:, None] * self.columns, overwrite_b=True)
         np.subtract(self.columns, inverse, out=inverse)
         inverse *= weights[:, None]
-        products = self.columns.T @ inverse
-        normal, right = products[2:, 2:], products[2:, :2]
-        effects = np.linalg.solve(normal, right)
+        return self.columns.T @ inverse
+
+    def evidence(self, level: Level) -> Evidence:
+        """Return the `Evidence` on a level; the level's `trend` does not affect it."""
+        weights, d, _ = factors = self._factor(level)
+        products = self._products(*factors)
+        right = products[2:, :2]
+        triangle, _, effects, _ = dgesv(products[2:, 2:], right)
         log_determinant = (
             np.log(d).sum()
             + d.size * np.log(level.q)
             - np.log1p(-(level.phi**2))
             - np.log(weights[self.known]).sum()
-            + np.linalg.slogdet(normal)[1]
+            + np.log(np.abs(triangle.diagonal())).sum()
         )
         return Evidence(
-            products[:2, :2] - right.T @ effects, effects, float(log_determinant),
-            self.index.size - normal.shape[0],
+            products[:2, :2] - right.T @ effects, float(log_determinant),
+            self.index.size - len(effects),
         )  # fmt: skip
 
     def estimate(self, level: Level) -> Estimate:
         """Return the `Estimate` of the levels of eras, given the parameters."""
-        evidence = self.evidence(level)
-        slope = evidence.slope(level.trend)
-        constants = evidence.effects @ [1.0, -slope]
+        weights, d, e = factors = self._factor(level)
+        products = self._products(*factors)
+        normal, right = products[2:, 2:], products[2:, :2]
+        effects = np.linalg.solve(normal, right)
+        slope = _slope(products[:2, :2] - right.T @ effects, level.trend)
+        constants = effects @ [1.0, -slope]
         trend = slope * self.columns[:, 1]
-        weights, d, e = self._factor(level)
         rest = self.columns[:, 0] - trend - self.columns[:, 2:] @ constants
         steps, _ = dpttrs(d, e, weights * rest)
         return Estimate(
             steps + trend, float(steps[-1]), float(trend[-1]), slope,
             float(constants[self.index].mean()),
         )  # fmt: skip
+
+
+def _constants_of(groups: NDArray[np.intp]) -> tuple[NDArray[np.intp], int]:
+    """Return the index of each group among those that are there, and their number."""
+    is_there = np.bincount(groups) > 0
+    return (np.cumsum(is_there) - 1)[groups], int(np.count_nonzero(is_there))
 
 
 def _places(n_eras: int) -> Array:
@@ -268,10 +279,10 @@ def forecast_errors(series: Series, level: Level) -> Array:
     phi, q, tau2, trend = level
     flat = _FLAT * max(float(np.var(values[known])), np.finfo(float).tiny)
     # The state: the steps that decay, the constants of known eras, and the slope.
-    constants, index = np.unique(groups[known], return_inverse=True)
+    index, n_constants = _constants_of(groups[known])
     of_era = np.zeros(values.size, dtype=np.intp)
     of_era[known] = index + 1
-    n_states = constants.size + 2
+    n_states = n_constants + 2
     mean, covariance = np.zeros(n_states), np.diag(np.full(n_states, flat))
     covariance[0, 0], covariance[-1, -1] = q / (1 - phi**2), trend
     errors = np.full(values.size, np.nan)
