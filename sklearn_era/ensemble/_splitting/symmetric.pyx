@@ -65,7 +65,8 @@ cdef class SymmetricGrower:
         readonly object monotonic_cst
         double [::1] values           # of leaves, by their numbers in node_of
         object leaves
-        list levels                   # sums of nodes, from the leaves to the root
+        # Sums of gradients, hessians and rows, by node. Level d starts at 2^d - 1.
+        double [:, ::1] sums
 
     def __init__(
         self, X_binned, gradients, hessians, *, n_bins, n_bins_non_missing,
@@ -95,9 +96,13 @@ cdef class SymmetricGrower:
         while self.depth < self.n_levels and self.split_level():
             self.depth += 1
         self.total_find_split_time = perf_counter() - tic
-        self.levels = self.sums_of_nodes()
-        sums = self.levels[0]
+        sums = self.sums_of_nodes()
         self.values = self.shrinkage * -sums[0] / (sums[1] + self.l2)
+        levels = [sums]
+        for d in range(self.depth, 0, -1):
+            sums = sums[:, : 1 << d - 1] + sums[:, 1 << d - 1 :]
+            levels.append(sums)
+        self.sums = np.hstack(levels[::-1])
 
     cdef bint split_level(self) except -1:
         """Find the best split of a level, and apply it; return whether there is one."""
@@ -108,13 +113,12 @@ cdef class SymmetricGrower:
                 self.n_threads, self.X_binned.shape[0] * <Py_ssize_t> n_features
             )
             scratch * own
-            double [:, ::1] totals
+            double [:, ::1] totals = self.sums_of_nodes()
             int j, best = -1
             double gain = self.least_gain
             uint8_t [::1] memory = np.empty(n_threads * sizeof(scratch), dtype=np.uint8)
             uint8_t [::1] found_memory
             feature_split * found
-        totals = np.ascontiguousarray(self.sums_of_nodes()[0])
         found_memory = np.zeros(n_features * sizeof(feature_split), dtype=np.uint8)
         found = <feature_split *> &found_memory[0]
         for j in prange(
@@ -133,21 +137,21 @@ cdef class SymmetricGrower:
         return True
 
     cdef sums_of_nodes(self):
-        """Return a list of arrays of shape (3, n_nodes), one for each level, from the
-        last to the root: the sums of gradients, hessians and rows of the level's nodes.
-        """
-        nodes, n_nodes = np.asarray(self.node_of), 1 << self.depth
-        counts = np.bincount(nodes, minlength=n_nodes)
-        hessians = counts * float(self.hessians[0])
-        if self.hessians.shape[0] > 1:
-            hessians = np.bincount(nodes, self.hessians, n_nodes)
-        gradients = np.bincount(nodes, self.gradients, n_nodes)
-        sums = np.array([gradients, hessians, counts], dtype=np.float64)
-        levels = [sums]
-        for _ in range(self.depth):
-            sums = np.add(*np.split(sums, 2, axis=1))
-            levels.append(sums)
-        return levels
+        """Return the sums of gradients, hessians and rows of the last level's nodes."""
+        cdef:
+            double [:, ::1] sums = np.zeros((3, 1 << self.depth))
+            bint vary = self.hessians.shape[0] > 1
+            Py_ssize_t i
+            int node
+        with nogil:
+            for i in range(self.node_of.shape[0]):
+                node = self.node_of[i]
+                sums[0, node] += self.gradients[i]
+                sums[1, node] += self.hessians[i] if vary else 0.0
+                sums[2, node] += 1.0
+            for node in range(0 if vary else sums.shape[1]):
+                sums[1, node] = self.hessians[0] * sums[2, node]
+        return np.asarray(sums)
 
     @property
     def finalized_leaves(self):
@@ -174,48 +178,51 @@ cdef class SymmetricGrower:
         as are splits that leave a side empty.
         """
         cdef TreeRecords records = TreeRecords(1 << self.depth)
-        self.add_node(records, self.levels[::-1], 0, 0, -1, False, 0)
+        self.add_node(records, 0, 0, -1, False, 0)
         return records.predictor(binning_thresholds)
 
-    cdef int add_node(
-        self, TreeRecords records, list levels, int level, int number, int parent,
-        bint is_right, int depth,
-    ) except -1:
+    cdef void add_node(
+        self, TreeRecords records, int level, int number, int parent, bint is_right,
+        int depth,
+    ) noexcept:
         """Add a level's node and all nodes below it; skip splits with an empty side."""
         cdef:
             tree_node node
             feature_split split
-            int right, place
+            Py_ssize_t left, right, at
+            int place
         while level < self.depth:
-            right = number + (1 << level)
-            below = levels[level + 1]
-            left_sums, right_sums = below[:, number], below[:, right]
-            if left_sums[2] and right_sums[2]:
+            left = (2 << level) - 1 + number
+            right = left + (1 << level)
+            if self.sums[2, left] > 0.0 and self.sums[2, right] > 0.0:
                 break
-            number = number if left_sums[2] else right
+            number += 0 if self.sums[2, left] > 0.0 else 1 << level
             level += 1
-        sums = levels[level][:, number]
+        at = (1 << level) - 1 + number
         memset(&node, 0, sizeof(tree_node))
-        node.value = self.shrinkage * -sums[0] / (sums[1] + self.l2)
+        node.value = self.shrinkage * -self.sums[0, at] / (self.sums[1, at] + self.l2)
         if level == self.depth:
             node.value = self.values[number]
-        node.pooled.n_samples = int(sums[2])
+        node.pooled.n_samples = <int> self.sums[2, at]
         node.depth = depth
         node.parent = parent
         node.is_right = is_right
         place = add_leaf(&records.records, &node)
         if level == self.depth:
-            return 0
+            return
         split = self.splits[level]
-        gains = [x[0] ** 2 / (x[1] + self.l2) for x in (left_sums, right_sums, sums)]
-        split.rank.gain = max(0.0, gains[0] + gains[1] - gains[2])
-        split.n_samples_left = int(left_sums[2])
+        split.rank.gain = self.gain_of(left) + self.gain_of(right) - self.gain_of(at)
+        split.rank.gain = max(0.0, split.rank.gain)
+        split.n_samples_left = <int> self.sums[2, left]
         split_leaf(
             &records.records, place, &split, self.has_missing_values[split.feature_idx]
         )
-        self.add_node(records, levels, level + 1, number, place, False, depth + 1)
-        self.add_node(records, levels, level + 1, right, place, True, depth + 1)
-        return 0
+        right = number + (1 << level)
+        self.add_node(records, level + 1, number, place, False, depth + 1)
+        self.add_node(records, level + 1, right, place, True, depth + 1)
+
+    cdef double gain_of(self, Py_ssize_t at) noexcept:
+        return self.sums[0, at] * self.sums[0, at] / (self.sums[1, at] + self.l2)
 
 
 class SymmetricLeaf:
