@@ -26,7 +26,7 @@ from .._label_columns import EraColumns
 from .._parameter_object import parameter, with_parameters
 from .._progress import Progress
 from .._scikit_learn import check_sample_weight, names_checked_once
-from .._tables.checks import check_table
+from .._tables.checks import check_table, names_of_columns
 from .._tables.no_value import no_value_noted
 from .._tables.target import check_values
 from .._typing import Duration, EraOrder, Eras, Estimator, Folds, Seed, Table
@@ -169,7 +169,8 @@ class _AutoEra(TakesInEras, PredictsByEra, BaseEstimator):
             Search, rows=rows, columns=columns, loss=loss, deadline=deadline,
             n_jobs=n_jobs, progress=progress,
         )  # fmt: skip
-        with _out_of_era.folds_warned_once(n_jobs):
+        names = names_of_columns(columns.native)
+        with _out_of_era.folds_warned_once(n_jobs, names=names):
             folds = self._split(cv, every, kept, are_ordered)
             members = make_members(
                 plain, self.members, loss, y.size, encoded.labels.size, are_ordered,

@@ -280,7 +280,8 @@ def era_scores(
         :func:`sklearn.metrics.r2_score`. It is called once per era, with that era's
         rows in their original order. In a list, metrics are named by their functions.
     sample_weight : array-like of shape (n_samples,), default=None
-        Weights, passed to `metric` era by era; eras themselves are not weighted.
+        Weights, passed to `metric` era by era; eras themselves are not weighted. Rows
+        of weight 0 do not count.
     greater_is_better : bool, default=None
         Whether `metric` is a score (True) or an error. None decides by scikit-learn's
         names: ``*_score`` and ``*_corr`` are scores; ``*_error``, ``*_loss`` and
@@ -333,9 +334,9 @@ def era_scores(
         raise ValueError("y_true has no rows; there is no era to score.")
     weights = None
     if sample_weight is not None:
-        weights = check_sample_weight(
-            sample_weight, y_true, allow_all_zero_weights=True
-        )
+        may: Any = {"allow_all_zero_weights": True}
+        weights = check_sample_weight(sample_weight, y_true, **may)
+        row_params = {**(row_params or {}), "sample_weight": weights}
     by_name = {name: np.full(groups.labels.size, np.nan) for name in metrics}
     found = EraScores(
         columns, next(iter(by_name.values())) if callable(metric) else by_name,
@@ -347,11 +348,11 @@ def era_scores(
     with warned_once() as caught:
         warnings.simplefilter("always")  # of each era
         for place, rows in enumerate(groups.rows):
-            params = metric_params | take_by_row(row_params, rows)
             if weights is not None:
-                params["sample_weight"] = weights[rows]
-                if not np.any(params["sample_weight"]):
-                    continue
+                rows = rows[weights[rows] > 0]
+            if not rows.size:
+                continue
+            params = metric_params | take_by_row(row_params, rows)
             own = _safe_indexing(y_true, rows), _safe_indexing(y_pred, rows)
             for name, one in metrics.items():
                 n_known, era = len(caught), found.eras[place]
@@ -375,9 +376,8 @@ def era_scores(
 
 def _score(metric: Metric, own: Any, params: dict[str, Any], era: Any) -> float:
     """Return the metric of an era's rows; raise ValueError with the era if it fails."""
-    name, weights = metric_name(metric), params.get("sample_weight")
-    others = {key: x for key, x in params.items() if key != "sample_weight"}
-    if not is_defined(metric, others, own[0], weights, np.ndim(own[1]) == 1):
+    name = metric_name(metric)
+    if not is_defined(metric, params, own[0], np.ndim(own[1]) == 1):
         return np.nan
     try:
         score = metric(*own, **params)

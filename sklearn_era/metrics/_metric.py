@@ -88,9 +88,7 @@ def find_direction(metric: Metric, greater_is_better: bool | None) -> bool | Non
     return greater_is_better is not False
 
 
-def is_defined(
-    metric: Any, params: Mapping[str, Any], y: Any, weights: Any, is_binary: bool
-) -> bool:
+def is_defined(metric: Any, params: Mapping[str, Any], y: Any, is_binary: bool) -> bool:
     """Return whether a metric is defined, and warn if it is not. A metric of the
     positive class needs a row of this class, and Matthews' correlation rows of two
     classes. Average precision needs a row of the positive class, and the hinge loss
@@ -106,8 +104,7 @@ def is_defined(
     is_correlation = metric is sk.matthews_corrcoef
     if not (is_of_positives or is_correlation) or "zero_division" in params:
         return True
-    rows = slice(None) if weights is None else np.asarray(weights) > 0
-    labels = {*np.asarray(y)[rows].ravel().tolist()}
+    labels = {*np.asarray(y).ravel().tolist()}
     if len(labels) > 1:
         return True
     why = "rows of one class."

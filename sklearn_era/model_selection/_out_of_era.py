@@ -125,14 +125,15 @@ def quiet_folds(n_jobs: int | None) -> Iterator[list[Any]]:
 
 @contextmanager
 def folds_warned_once(
-    n_jobs: int | None, rows: str = "rows that some fold trains on"
+    n_jobs: int | None, rows: str = "rows that some fold trains on", names: Any = ()
 ) -> Iterator[None]:
     """Hide warnings on folds in the block; after it, warn once of columns that have no
-    value in some fold. In the message, `rows` names the rows without a value.
+    value in some fold: those of `rows`. Columns known by number get their `names`.
     """
     with quiet_folds(n_jobs) as empty:
         yield
-    warn_of_no_value(empty, rows)
+    by_number = dict(enumerate(names))
+    warn_of_no_value([by_number.get(x, x) for x in empty], rows)
 
 
 def check_target(y: ArrayLike, X: Table, estimator: Any = None) -> None:

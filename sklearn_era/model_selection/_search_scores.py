@@ -89,7 +89,7 @@ class ScorerByEra:
             params["eras"] = era_codes
         order = np.argsort(era_codes, kind="stable")
         if (weights := params.get("sample_weight")) is not None:
-            order = order[(np.bincount(era_codes, weights) > 0)[era_codes[order]]]
+            order = order[np.asarray(weights)[order] > 0]
             if not order.size:
                 raise ValueError(NOT_TESTED)
         codes, starts = np.unique(era_codes[order], return_index=True)
@@ -162,9 +162,9 @@ def score_era(scorer: Any, model: Any, X: Any, *y: Any, **params: Any) -> Any:
     metric needs a class that no row has (see `is_defined`).
     """
     if y and isinstance(scorer, _Scorer):
-        classes, weights = getattr(model, "classes_", ()), params.get("sample_weight")
+        classes = getattr(model, "classes_", ())
         of_metric = scorer._score_func, scorer._kwargs
-        if not is_defined(*of_metric, y[0], weights, len(classes) == 2):
+        if not is_defined(*of_metric, y[0], len(classes) == 2):
             return np.nan
     return scorer(model, X, *y, **params)
 

@@ -1,6 +1,7 @@
 """Scores by era, and what is made of them."""
 
 import sys
+import warnings
 from dataclasses import dataclass
 from datetime import date
 from functools import partial
@@ -255,6 +256,25 @@ def test_eras_of_one_class_or_no_weight_are_not_lost():
     with pytest.raises(ValueError, match="metric log_loss failed in era b, of 2 rows"):
         score(metric=log_loss)
     assert np.isfinite(score(metric=log_loss, labels=[0, 1]).scores).all()
+
+
+def n_rows(y_true, y_pred, sample_weight):
+    return float(len(sample_weight))
+
+
+@pytest.mark.parametrize("metric", [r2_score, sk.d2_absolute_error_score, n_rows])
+def test_rows_of_weight_0_do_not_count(metric):
+    y, p, eras = np.array([[1, 2, 3, 4, 6], [1, 3, 3, 4, 5], [0, 0, 1, 1, 1]])
+    weight = np.array([1, 0, 2, 1, 0])  # a single row of the first era, two of the next
+    kept = weight > 0
+    of = {"metric": metric, "greater_is_better": True}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UndefinedMetricWarning)
+        found = era_scores(y, p, eras=eras, sample_weight=weight, **of)
+        rest = era_scores(
+            y[kept], p[kept], eras=eras[kept], sample_weight=weight[kept], **of
+        )
+    assert_array_equal(found.scores, rest.scores)
 
 
 OF_POSITIVES = [sk.f1_score, sk.recall_score, sk.precision_score, sk.jaccard_score]

@@ -395,6 +395,16 @@ def test_each_candidate_gets_what_its_own_parts_take(plain, part, other, routing
     assert both.best_params_ == {part: other}
 
 
+def test_rows_of_weight_0_do_not_count_in_scores():
+    """A single row with weight has no R²."""
+    X, eras = np.arange(24.0)[:, np.newaxis], np.repeat(np.arange(8), 3)
+    weight = np.array([1, 1, 0] * 7 + [0, 1, 0])
+    search = EraSearchCV(Ridge(), {"alpha": [2.0]}, scoring="r2", cv=2)
+    with pytest.warns(UndefinedMetricWarning, match=r"r2 is undefined in 1 era\(s\) "):
+        search.fit(X, X[:, 0] % 4, eras=eras, sample_weight=weight)
+    assert_array_equal(np.isnan(search.era_scores_), [[False] * 3 + [True]] * 2)
+
+
 def test_weights_are_for_candidates_that_take_them():
     given, why = {"eras": eras, "sample_weight": np.linspace(1, 9, 240)}, "no weights;"
     warnings.simplefilter("ignore")  # restored after each test
