@@ -169,7 +169,8 @@ class _AutoEra(TakesInEras, PredictsByEra, BaseEstimator):
             Search, rows=rows, columns=columns, loss=loss, deadline=deadline,
             n_jobs=n_jobs, progress=progress,
         )  # fmt: skip
-        names = names_of_columns(columns.native)
+        # Codes of categories, in folds, have no names of columns.
+        names = () if columns.coded is None else names_of_columns(columns.native)
         with _out_of_era.folds_warned_once(n_jobs, names=names):
             folds = self._split(cv, every, kept, are_ordered)
             members = make_members(
