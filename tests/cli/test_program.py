@@ -591,7 +591,7 @@ def test_an_average_tells_of_its_members(frame, given, told):
 
 
 @pytest.mark.filterwarnings("ignore")
-@pytest.mark.parametrize("form", ["csv", "parquet"])
+@pytest.mark.parametrize("form", ["csv", slow("parquet")])
 def test_times_and_groups_are_told_to_averages_and_intercepts(form, tmp_path):
     """As by hand: known groups have their intercepts, and files without them none."""
     data, rows = f"d.{form}", shops_by_week()[0]

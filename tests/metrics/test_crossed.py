@@ -6,6 +6,7 @@ import pytest
 from numpy.testing import assert_allclose
 from scipy.stats import norm
 
+from helpers.grids import slow
 from sklearn_era.metrics import EraScoreForecast, era_scores
 from sklearn_era.metrics._crossed import CrossedEras, Variances
 
@@ -122,7 +123,7 @@ def test_predictions_are_those_of_dense_algebra(group, relation):
     assert_allclose([weight, mean, deviation], [1, expected, np.sqrt(own)])
 
 
-@pytest.mark.parametrize("spreads", [(1, 1, 1), (0, 1, 1), (2, 1, 1)])
+@pytest.mark.parametrize("spreads", [slow((1, 1, 1)), (0, 1, 1), slow((2, 1, 1))])
 def test_intervals_cover_a_later_era(spreads):
     """Of a new group, and of a known one."""
     covered = []

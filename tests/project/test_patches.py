@@ -2,7 +2,6 @@
 
 import inspect
 import linecache
-import os
 import re
 import shutil
 import subprocess
@@ -197,39 +196,46 @@ def test_other_files_are_patched_if_all_fits_or_refused(
 def test_patched_text_is_a_file_for_debuggers_and_coverage(tmp_path):
     """Kept where Python keeps bytecode; what runs does not come from it."""
     script = """
-import sys, linecache, scipy.stats, sklearn.ensemble, sklearn.model_selection
+import os, sys, linecache, scipy.stats, sklearn.ensemble, sklearn.model_selection
 from pathlib import Path
 from pdb import Pdb
-sys.pycache_prefix = sys.argv[1]  # of what is imported from here on
-from sklearn_era.ensemble._hist_gradient_boosting import gradient_boosting as module
-file, fit = Path(module.__file__), module.BaseHistGradientBoosting.fit
-line = fit.__wrapped__.__code__.co_firstlineno + 1
-found = "def fit(" in linecache.getline(str(file), line)
-print(file, Pdb().set_break(str(file), line), found)
+for line in sys.stdin:
+    if os.fork():
+        os.wait()
+        continue
+    sys.pycache_prefix, writes = line.split()  # of what is imported from here on
+    sys.dont_write_bytecode = writes == "False"
+    from sklearn_era.ensemble._hist_gradient_boosting import gradient_boosting as module
+    file, fit = Path(module.__file__), module.BaseHistGradientBoosting.fit
+    line = fit.__wrapped__.__code__.co_firstlineno + 1
+    found = "def fit(" in linecache.getline(str(file), line)
+    print(file, Pdb().set_break(str(file), line), found, flush=True)
+    os._exit(0)
 """
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
+    process = subprocess.Popen([sys.executable, "-c", script], **pipes)
 
-    def run(prefix=tmp_path, **environment):
-        done = subprocess.run(
-            [sys.executable, "-c", script, str(prefix)], capture_output=True, text=True,
-            check=True, env=os.environ | environment,
-        )  # fmt: skip
-        path, *rest = done.stdout.strip().split(" ", 1)
+    def run(prefix=tmp_path, writes=True):
+        process.stdin.write(f"{prefix} {writes}\n")
+        process.stdin.flush()
+        path, *rest = process.stdout.readline().strip().split(" ", 1)
         return Path(path), rest
 
     # An error of Pdb's in place of None, if there is no line.
-    file, rest = run(PYTHONDONTWRITEBYTECODE="")
+    file, rest = run()
     assert rest == ["None True"]
     text = file.read_text(encoding="utf-8")
     assert tmp_path in file.parents
     file.write_text("raise SystemExit", encoding="utf-8")
-    assert run(PYTHONDONTWRITEBYTECODE="") == (file, ["None True"])
+    assert run() == (file, ["None True"])
     assert file.read_text(encoding="utf-8") == text
     file.unlink()
-    other, _ = run(PYTHONDONTWRITEBYTECODE="1")
+    other, _ = run(writes=False)
     assert not other.exists()
     (path := tmp_path / "file").touch()  # where no folder can be made
-    other, _ = run(path, PYTHONDONTWRITEBYTECODE="")
+    other, _ = run(path)
     assert not other.exists()
+    process.communicate()
 
 
 def test_nothing_is_compiled_against_scikit_learn():

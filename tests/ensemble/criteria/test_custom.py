@@ -233,7 +233,7 @@ def test_keys_get_the_sums_of_every_era():
 @pytest.mark.parametrize("n_threads", [1, 2])
 def test_errors_end_the_fit(fault, error, message, n_threads):
     X, y, _, eras = make_data(n_samples=4000)
-    model = Regressor(split_criterion=Broken(fault))
+    model = Regressor(max_iter=3, split_criterion=Broken(fault))
     with threadpool_limits(n_threads), pytest.raises(error, match=message):
         model.fit(X, y, eras=eras)
     model.set_params(split_criterion=NumPyEra()).fit(X, y, eras=eras)
