@@ -42,14 +42,16 @@ class Cluster:
         self._last_seen: dict[str, tuple[float, float]] = {}
 
     def _answering(self) -> list[str]:
-        """Return all workers' addresses; raise DaskFitError if there is none, one does
-        not answer, or several share a process.
+        """Return all workers' addresses; raise DaskFitError if there is none, one is
+        lost or does not answer, or several share a process.
         """
         addresses = sorted(self.client.nthreads())
         if not addresses:
             raise DaskFitError("The cluster has no worker: scale it up, and fit again.")
         answers = self.ask(addresses, self.timeout)
         if silent := [address for address in addresses if address not in answers]:
+            self.addresses = addresses
+            self._check_there(silent)
             raise self._silent(silent)
         if (n_workers := max(Counter(answers.values()).values())) > 1:
             raise DaskFitError(

@@ -81,6 +81,14 @@ def test_killed_worker(client, i):
     assert_same(killed, pair(client, data, split_criterion="era", **params)[1])
 
 
+def test_worker_killed_before_a_fit(client):
+    address, pid = some_worker(client)
+    os.kill(pid, signal.SIGKILL)
+    with pytest.raises(DaskFitError, match=f"{address} is gone"):
+        model(client).fit(**collections(make_rows(n_samples=600)))
+    assert_next_fit_is_right(client)
+
+
 def test_worker_that_hangs(client):
     address, pid = some_worker(client)
     stop = at_iteration(2, lambda: os.kill(pid, signal.SIGSTOP))
