@@ -104,6 +104,7 @@ class ClusterFit:
         if empty.size:
             warn_user(f"Partition {empty[0]} of X has no rows; it is left out.")
         _partitions.check_alike({i: summaries[i] for i in kept})
+        _partitions.warn_of_row_order(summaries)
         for message, category in dict.fromkeys(
             each for summary in summaries for each in summary.warnings
         ):

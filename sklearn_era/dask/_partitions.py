@@ -1,6 +1,7 @@
 """Load the arguments of ``fit`` in parts, each with a partition of every collection."""
 
 import warnings
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -14,13 +15,12 @@ from dask import delayed
 from numpy.typing import NDArray
 from scipy.sparse import issparse
 from sklearn.utils import column_or_1d
-from sklearn.utils.validation import check_consistent_length
 
-from .._era_arguments import warn_of_row_order
 from .._eras import check_eras, encode_eras
 from .._scikit_learn import check_sample_weight
 from .._tables.checks import check_table
 from .._tables.target import check_values
+from .._warnings import warn_user
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.intp]
@@ -37,6 +37,7 @@ class Part:
     y: NDArray[Any]
     sample_weight: Floats | None
     eras: NDArray[Any] | None  # labels
+    index_shifts: dict[str, int]  # see `_index_shifts`
     warnings: list[tuple[str, type[Warning]]]  # about the rows: messages, categories
 
 
@@ -51,6 +52,7 @@ class PartSummary:
     y_values: NDArray[Any]  # the classes, or the smallest and the largest value
     counts: Floats  # of rows, (n_eras, n_classes), at least (1, 1)
     weights: Floats  # as `counts`
+    index_shifts: dict[str, int]  # see `_index_shifts`
     warnings: list[tuple[str, type[Warning]]]  # messages about the rows, categories
 
     def all_kinds(self) -> dict[str, str]:
@@ -110,7 +112,6 @@ def load_part(X: Any, y: Any, sample_weight: Any, eras: Any, has_classes: bool) 
     """Return a part, with its rows checked, and with the warnings about them."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        warn_of_row_order(eras, X)
         part = _check_part(X, y, sample_weight, eras, has_classes)
     part.warnings = [(str(each.message), each.category) for each in caught]
     # Arrow keeps its buffers for Parquet: as much memory as the rows.
@@ -129,8 +130,15 @@ def _check_part(
         X = np.asarray(X)
         if X.ndim != 2:
             raise ValueError(f"X has the shape {X.shape}, and has to be a matrix.")
+    beside = {"y": y, "sample_weight": sample_weight, "eras": eras}
+    beside = {name: given for name, given in beside.items() if given is not None}
+    for name, given in beside.items():
+        if len(given) != len(X):
+            raise ValueError(
+                f"{name} has {len(given)} rows, and X has {len(X)}: give both the same "
+                "partitions."
+            )
     y = column_or_1d(y, warn=True)
-    check_consistent_length(X, y)
     n_missing = np.count_nonzero(~np.isfinite(y)) if y.dtype.kind == "f" else 0
     if n_missing:
         raise ValueError(
@@ -143,7 +151,39 @@ def _check_part(
         )  # fmt: skip
     if eras is not None:
         eras = check_eras(eras, X)
-    return Part(X, y, sample_weight, eras, [])
+    return Part(X, y, sample_weight, eras, _index_shifts(X, beside), [])
+
+
+def _index_shifts(X: Any, beside: Mapping[str, Any]) -> dict[str, int]:
+    """Return, for each argument whose index is not that of X, the difference between
+    the sums of both indices' hashes.
+    """
+    rows: Any = getattr(X, "index", None)
+    shifts = {}
+    for name, given in beside.items():
+        index: Any = getattr(given, "index", None)
+        if all(isinstance(x, pd.Index) for x in (rows, index)) and not index.equals(
+            rows
+        ):
+            pair = map(pd.util.hash_pandas_object, (index, rows))
+            first, second = (int(each.to_numpy().sum()) for each in pair)
+            shifts[name] = first - second
+    return shifts
+
+
+def warn_of_row_order(summaries: Sequence[PartSummary]) -> None:
+    """Warn if an argument has, in all partitions together, the index of X in another
+    order: sums of hashes depend on no order.
+    """
+    shifts: Counter[str] = Counter()
+    for summary in summaries:
+        shifts.update(summary.index_shifts)
+    for name, shift in shifts.items():
+        if shift % 2**64 == 0:
+            warn_user(
+                f"{name} has the index of X in another order, and rows belong together "
+                "by their place: take both from one data frame."
+            )
 
 
 def summarize(part: Part, has_classes: bool) -> PartSummary:
@@ -168,8 +208,9 @@ def summarize(part: Part, has_classes: bool) -> PartSummary:
     head = part.X.iloc[:1] if hasattr(part.X, "iloc") else part.X[:1]
     kinds = {name: _kind(dtype) for name, dtype in pd.DataFrame(head).dtypes.items()}
     return PartSummary(
-        n_rows, kinds, head, labels, values, counts, weights, part.warnings
-    )
+        n_rows, kinds, head, labels, values, counts, weights, part.index_shifts,
+        part.warnings,
+    )  # fmt: skip
 
 
 def categories_of(part: Part, is_categorical: Flags) -> list[Any]:

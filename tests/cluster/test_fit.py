@@ -29,7 +29,7 @@ from sklearn_era.dask import DaskHistGradientBoostingClassifier as DaskClassifie
 from sklearn_era.dask import DaskHistGradientBoostingRegressor as DaskRegressor
 from sklearn_era.dask import _training
 from sklearn_era.dask._bins import draw_sample
-from sklearn_era.dask._partitions import load_part, summarize
+from sklearn_era.dask._partitions import load_part, summarize, warn_of_row_order
 from sklearn_era.dask._placement import place_units
 from sklearn_era.dask._survey import Encoding, Survey
 from sklearn_era.effects import GroupDRO, Intercepts, Recency
@@ -113,7 +113,7 @@ def test_fit_predict_and_score(client, tmp_path):
     assert_allclose(computed, local.predict(X), rtol=1e-9)
     assert_array_equal(fitted.to_local().predict(X), computed)
     assert fitted.score(dX, dy) == pytest.approx(local.score(X, y))
-    frame = dd.from_pandas(pd.DataFrame({"y": y, "w": weights}), npartitions=3)
+    frame = dd.from_pandas(pd.DataFrame({"y": y, "w": weights}), npartitions=4)
     score = fitted.score(dX, frame.y, frame.w)
     assert score == pytest.approx(local.score(X, y, weights))
     save_model(fitted.to_local(), tmp_path / "local.era")
@@ -511,6 +511,8 @@ def test_columns_without_a_value(client):
     ({"y": [None, *"abbab"]}, True, r"y has 1 missing value\(s\), the first at row 0"),
     ({"y": np.ma.masked_equal(np.arange(6.0), 3)}, False, "y is masked"),
     ({"y": np.full(6, np.inf)}, False, "y has missing or infinite values in 6 rows"),
+    ({"y": np.arange(5.0)}, False, "y has 5 rows, and X has 6"),
+    ({"eras": np.arange(7)}, False, "eras has 7 rows, and X has 6"),
     ({"X": np.ma.masked_equal(np.eye(6), 1)}, False, "X is masked"),
     ({"X": pd.Series(np.arange(6))}, False, "X is a series, and a table is needed"),
 ])  # fmt: skip
@@ -519,6 +521,51 @@ def test_rows_are_checked_as_by_a_local_fit(given, has_classes, message):
     rows = {"X": X, "y": y, "sample_weight": None, "eras": None} | given
     with pytest.raises(ValueError, match=f"^{message}"):
         load_part(**rows, has_classes=has_classes)
+
+
+INDICES = {
+    "numbers": pd.Index(np.arange(6)),
+    "text": pd.Index([*"abcdef"]),
+    "dates": pd.date_range("2024", periods=6, tz="UTC"),
+    "two levels": pd.MultiIndex.from_product([[1, 2, 3], ["a", "b"]]),
+    "repeated": pd.Index([0, 0, 1, 1, 2, 2]),
+}
+
+
+@pytest.mark.parametrize("index", INDICES.values(), ids=INDICES)
+@pytest.mark.parametrize("name", ["y", "sample_weight", "eras"])
+@pytest.mark.parametrize(
+    ("order", "moved", "is_other"),
+    [([0, 1, 2, 3, 4, 5], 0, False), ([4, 5, 2, 3, 0, 1], 0, True),
+     ([0, 2, 1, 3, 4, 5], 0, True), ([1, 2, 3, 4, 5, 0], 9, False)],
+)  # fmt: skip
+def test_rows_in_another_order_are_told(index, name, order, moved, is_other):
+    """Within partitions and across them; other indices belong to the same rows."""
+    X = pd.DataFrame({"a": np.arange(6.0)}, index)
+    beside = dict.fromkeys(["y", "sample_weight", "eras"], pd.Series(1.0, index))
+    beside[name] = pd.Series(1.0, index[order] if not moved else np.arange(6) + moved)
+    summaries = []
+    for i in (0, 2, 2, 4):  # one has no rows
+        rows = slice(i, i + 2 * (len(summaries) != 1))
+        given = {key: each.iloc[rows] for key, each in beside.items()}
+        part = load_part(X.iloc[rows], **given, has_classes=False)
+        summaries.append(summarize(part, False))
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        warn_of_row_order(summaries)
+    told = f"{name} has the index of X in another order, and rows belong together by "
+    told += "their place: take both from one data frame."
+    assert [str(each.message) for each in caught] == [told] * is_other
+
+
+def test_partitions_in_another_order_are_told(client):
+    X, y, eras = make_rows(200)
+    frame = dd.from_pandas(pd.DataFrame(X).assign(y=y, era=eras), npartitions=4)
+    frame.columns = frame.columns.astype(str)
+    labels = dd.concat([frame.era.partitions[i] for i in (3, 1, 2, 0)])
+    model = DaskRegressor(max_iter=1, client=client)
+    with pytest.warns(UserWarning, match="^eras has the index of X in another order"):
+        model.fit(frame[["0", "1"]], frame.y, eras=labels)
 
 
 def test_rows_to_train_on_are_counted_by_part():
