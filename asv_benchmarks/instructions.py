@@ -31,6 +31,7 @@ FOREST = Task(2_000, n_eras=10, n_bins=None, n_features=10, n_trees=5)
 FITS = {
     **{f"{name}: {FLOATS}": (fit, FLOATS) for name, fit in BY_DEFAULT.items()},
     f"`era`: {WEIGHTS}": (era_learner("era"), WEIGHTS),
+    f"`era`, medians: {WEIGHTS}": (era_learner("era", loss="absolute_error"), WEIGHTS),
     f"`directional`: {BINS}": (era_learner("directional"), BINS),
     f"forest: {FOREST}": (forest_learner("era", "full, default coverage"), FOREST),
 }

@@ -12,5 +12,6 @@
 - ``era_weights``: the weights of eras in each iteration;
 - ``leaf_shrinkage``: the shrinkage of leaves that differ between eras;
   ``empirical_bayes``: the factors by which leaves and intercepts shrink;
+- ``line_search``: the best constants of leaves and of eras, for quantiles;
 - ``tree_features``: the features that a tree may split on.
 """

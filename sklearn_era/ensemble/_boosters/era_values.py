@@ -3,7 +3,6 @@
 import numpy as np
 from numpy.typing import NDArray
 from sklearn._loss.loss import (
-    AbsoluteError,
     BaseLoss,
     HalfBinomialLoss,
     HalfGammaLoss,
@@ -15,6 +14,7 @@ from sklearn.utils._openmp_helpers import _openmp_effective_n_threads
 from ..._eras import Array, EncodedEras
 from .._exchange import ALONE, Exchange
 from .empirical_bayes import cell_values
+from .line_search import constants_of_eras
 
 # Losses whose gradients have the variance of their hessians.
 _OF_KNOWN_VARIANCE = (HalfBinomialLoss, HalfMultinomialLoss, HalfPoissonLoss)
@@ -82,7 +82,7 @@ def values_of_eras(
             step, H = _by_factors(eras, g[:, k], h[:, k], factors)
             step_weight = factors if sample_weight is None else sample_weight * factors
         if not loss.differentiable:
-            step = _line_search(loss, eras, y - raw[:, k], step_weight)
+            step = constants_of_eras(loss, eras, y - raw[:, k], step_weight)
             at = raw[:, k] + step[eras.codes]
             slope = loss.gradient(y, at)
             mean_loss = loss(y, at, sample_weight=sample_weight)
@@ -125,30 +125,3 @@ def unknown_series(intercepts: Array) -> Array:
 def eras_with_weight(series: Array) -> NDArray[np.bool_]:
     """Return a mask of the eras that have weight, by the variances in `series`."""
     return ~np.isnan(series[1]).all(axis=1)
-
-
-def _line_search(
-    loss: BaseLoss, eras: EncodedEras, residuals: Array, sample_weight: Array | None
-) -> Array:
-    """Return the best constant for each era's residuals, a quantile, as the loss's own
-    `fit_intercept_only`, whose checks take longer; 0 for eras without weight.
-    """
-    share = getattr(loss.closs, "quantile", 0.5)
-    order = np.lexsort((residuals, eras.codes))
-    values, counts = residuals[order], np.bincount(eras.codes)
-    starts = np.cumsum(counts) - counts
-    if sample_weight is None:
-        places = np.maximum(counts - 1, 0) * share
-        low = np.floor(places)
-        t = places - low
-        a, b = (values[starts + x.astype(np.intp)] for x in (low, np.ceil(places)))
-        if isinstance(loss, AbsoluteError):
-            return (a + b) / 2
-        return np.where(t < 0.5, a + (b - a) * t, b - (b - a) * (1 - t))
-    steps = np.zeros(eras.labels.size)
-    for j, weights in enumerate(np.split(sample_weight[order], starts[1:])):
-        if weights.any():
-            sums = np.cumsum(weights)
-            place = min(np.searchsorted(sums, share * sums[-1]), sums.size - 1)
-            steps[j] = values[starts[j] + place]
-    return steps

@@ -58,6 +58,7 @@ from .held_out_eras import (
 from .intercept_updates import InterceptUpdatesMixin
 from .known_eras import read_for_fit
 from .leaf_shrinkage import shrink_leaves
+from .line_search import update_leaves_values
 from .scoring import EraScoringMixin
 from .tree_features import (
     SortedFeaturesGrower,
@@ -379,4 +380,5 @@ class EraFitMixin(InterceptUpdatesMixin, EraScoringMixin):
         else:
             _update_raw_predictions(raw_predictions, grower, n_threads)
 
+    _update_leaves_values = update_leaves_values
     _shrink_leaves = shrink_leaves

@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
+from sklearn._loss.loss import AbsoluteError, PinballLoss
 from sklearn.tree import DecisionTreeRegressor
 
 from helpers.criteria import COVERING, CRITERIA, ERA_CRITERIA, RATIO
@@ -207,6 +208,33 @@ def test_constraints_that_medians_break_are_named(loss, criterion, constraints):
         return
     with pytest.warns(UserWarning, match="monotonic_cst is not kept with loss="):
         model.fit(X, y, eras=eras)
+
+
+LOSSES = [AbsoluteError(), PinballLoss(quantile=0.056), PinballLoss(quantile=0.8)]
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+@pytest.mark.parametrize("weights", [None, "real", "whole"])
+@pytest.mark.parametrize("criterion", ["gain", Gain(splitter="era"), "era"])
+def test_leaves_have_the_losss_own_constants(loss, weights, criterion):
+    """To the bit, also where rows have equal residuals."""
+    rng = np.random.default_rng(0)
+    X, noise = rng.normal(size=(250, 3)), rng.normal(size=250)
+    X, y = np.tile(X, (2, 1)), np.tile(X[:, 0] + noise, 2)
+    eras, n = rng.integers(0, 4, 500), 500
+    weights = {"real": rng.uniform(0.1, 2, n), "whole": rng.poisson(1.0, n)}.get(
+        weights
+    )
+    share = getattr(loss.closs, "quantile", None)
+    model = Regressor("absolute_error" if share is None else "quantile", quantile=share)
+    model.set_params(max_iter=1, learning_rate=1.0, split_criterion=criterion)
+    model.fit(X, y, weights, eras=eras)
+    predicted, start = model.predict(X), model._baseline_prediction.item()
+    assert np.unique(predicted).size > 5
+    for value in np.unique(predicted):
+        own = predicted == value
+        given = None if weights is None else weights[own].astype(float)
+        assert value == start + loss.fit_intercept_only(y[own] - start, given)
 
 
 @pytest.mark.parametrize("params", [
